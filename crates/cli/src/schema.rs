@@ -62,7 +62,10 @@ impl Schema {
         };
         let text = match (self.format, wanted.as_slice()) {
             (Format::Json, [spec]) => serde_json::to_string_pretty(&show::schema::table(spec))? + "\n",
-            (Format::Json, all) => serde_json::to_string_pretty(&show::schema::document(all))? + "\n",
+            (Format::Json, all) => {
+                let sections: Vec<&str> = analysis::QUESTIONS.iter().map(|question| question.id).collect();
+                serde_json::to_string_pretty(&show::schema::document(all, &sections))? + "\n"
+            }
             (Format::Markdown, wanted) => show::schema::markdown(wanted),
             (Format::Typescript, wanted) => show::schema::typescript(wanted),
             (Format::Validation, _) => analysis::validation::page(),

@@ -15,7 +15,7 @@ pub const RULE: &str = "PLC-STARVED";
 /// Unit of what it costs: what all starved threads waited, by the time in which they did.
 pub const UNIT: &str = "CPUs short";
 
-pub const WHY: &str = "The thread was runnable and got no CPU; its VM lost that time. Caveat: a thread that is moved \
+pub const WHY: &str = "The thread was runnable and got no CPU; whoever it serves lost that time. Caveat: a thread that is moved \
     starves again if its new CPU fills up; measure again after the move.";
 
 pub const SOURCE: &str = "Documentation/scheduler/sched-stats.rst, /proc/<pid>/schedstat, Linux 6.12; the limits of 0.2 and \

@@ -9,6 +9,9 @@ pub(crate) const PROGRAMS: &str = "bpftrace cat cd chrt cyclictest date dmesg do
 /// Prompts behind which everything is typed: of shells, of testpmd, of QEMU's monitor.
 const PROMPTS: [&str; 4] = ["$ ", "testpmd> ", "(qemu) ", "virsh # "];
 
+/// What people write before the mark of a prompt in place of a machine's name.
+const PLACES: [&str; 7] = ["guest", "host", "vm", "hypervisor", "l0", "l1", "l2"];
+
 /// The command on a line with a prompt: `[root@host ~]# lscpu -e`, `user@host:~$ top`, `$ top`, `# cyclictest -m`.
 pub(crate) fn typed(line: &str) -> Option<&str> {
     let line = line.trim();
@@ -25,9 +28,11 @@ pub(crate) fn typed(line: &str) -> Option<&str> {
     }
     let end = line.find(['$', '#', '%']).filter(|end| *end > 0)?;
     let (prompt, command) = (&line[..end], line[end + 1..].trim_start());
+    // `guest # sar -u 1 3`: a blank stands before the mark, which would begin a comment behind any other word.
+    let is_place = PLACES.contains(&prompt.trim_end().to_ascii_lowercase().as_str());
     let is_prompt = prompt.starts_with('[') && prompt.trim_end().ends_with(']')
         || prompt.contains('@') && !prompt.contains(' ')
-        || !prompt.contains(' ') && first(command);
+        || (!prompt.contains(' ') || is_place) && first(command);
     is_prompt.then_some(command)
 }
 
@@ -49,11 +54,19 @@ mod tests {
             ("$ anything at all", "anything at all"),
             ("# cyclictest -m -p95", "cyclictest -m -p95"),
             ("host# cat /proc/stat", "cat /proc/stat"),
+            ("guest # sar -u 1 3", "sar -u 1 3"),
         ] {
             assert_eq!(typed(line), Some(command), "{line}");
         }
-        for line in ["# Histogram", "# tracer: nop", "costs 5$ a day", "# Max Latencies: 00090", "cyclictest says", ""]
-        {
+        for line in [
+            "# Histogram",
+            "# tracer: nop",
+            "costs 5$ a day",
+            "# Max Latencies: 00090",
+            "cyclictest says",
+            "usual # top",
+            "",
+        ] {
             assert_eq!(typed(line), None, "{line}");
         }
         assert!(is_key("^C") && !is_key("^ up"));

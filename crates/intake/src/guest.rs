@@ -50,6 +50,7 @@ fn is_fact(text: &str) -> bool {
         || text.contains("Hypervisor detected: ")
         || text.contains("using sched offset of") && text.contains("kvm-clock")
         || text == "kvm-clock"
+        || text.contains("clocksource: ") && text.contains("kvm-clock")
         || flags().is_some_and(|(_, flags)| flags.split_whitespace().any(|flag| flag == "hypervisor"))
         || is_disk()
 }

@@ -166,7 +166,11 @@ pub(crate) fn at(signs: &[Sign], line: u32) -> Option<Sign> {
 fn prompt(text: &str) -> Option<String> {
     typed(text)?;
     let before = &text[..text.find(['$', '#', '%'])?];
-    let behind = before.trim_start_matches('[').split_once('@')?.1;
+    let before = before.trim_start_matches('[').trim();
+    let Some((_, behind)) = before.split_once('@') else {
+        let name = before.to_ascii_lowercase();
+        return Some(name).filter(|name| of_name(name).is_some());
+    };
     let name = behind.split([':', ' ', ']', '~']).next()?.to_ascii_lowercase();
     (!name.is_empty()).then_some(name)
 }
@@ -252,7 +256,7 @@ fn of_clause(clause: &str) -> Option<(Origin, &'static str)> {
 
 /// Words between `in` and what it is in, but for those that say nothing: `in one of our minikube VMs`.
 const MOST_BETWEEN: usize = 3;
-const FILLERS: &str = "the a an my our this that one of each all two some other another same affected";
+const FILLERS: &str = "the a an my our this that one of each all two some other another same affected nested";
 
 /// Whether a word is one of a list.
 fn is_word_of(list: &str, word: &str) -> bool {

@@ -119,7 +119,13 @@ const SHAPES: &[Shape] = &[
             "Samples exceeding threshold:",
             "SMIs during run:",
         ],
-        is_row: |line| (line.starts_with("ts: ") && line.contains("inner:")) || line.contains(" inner/outer(us): "),
+        is_row: |line| {
+            line.starts_with("ts: ") && line.contains("inner:")
+                || line.contains(" inner/outer(us): ")
+                || is_old_hwlat(line)
+                // Whoever left rows out.
+                || line == "."
+        },
     },
     Shape {
         kind: ResultFile::CyclictestText,
@@ -225,6 +231,14 @@ fn is_inner(shape: &Shape, line: &str) -> bool {
 fn is_number(text: &str) -> bool {
     let text = text.trim();
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// `1408928107.0286324723   18   17`: a time with ten digits behind the point, and two lengths.
+fn is_old_hwlat(line: &str) -> bool {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [time, inner, outer] = words[..] else { return false };
+    let time = time.split_once('.').filter(|(seconds, ns)| seconds.len() >= 9 && ns.len() == 10);
+    time.is_some_and(|(seconds, ns)| [seconds, ns, inner, outer].into_iter().all(is_number))
 }
 
 /// `<idle>-0 [002] d.h1. 900.000100: #5001 context irq timer_latency 12045 ns`, or a line of osnoise.

@@ -74,9 +74,13 @@ pub(crate) fn migration(lines: &[Line], at: usize) -> Option<usize> {
                 .take_while(|line| line.text.contains(':'))
                 .any(|line| line.text.starts_with("migrationUid:"))
     };
-    if !(is_sign(&lines[at]) || is_status || is_head && leads() || is_state()) {
+    let asked = settings_before(lines, at);
+    if !(is_sign(&lines[at]) || is_status || is_head && leads() || is_state() || asked.is_some()) {
         return None;
     }
+    let at = asked.unwrap_or(at);
+    // A task of Proxmox that copies disks alone, or was cut before it came to the memory, is no migration of a guest's memory.
+    let is_begin = lines[at].text.contains(" starting migration of VM ");
     let is_pair = |line: &Line| {
         let text = line.text.trim();
         let name = text.split_once(':').map(|(name, _)| name);
@@ -88,15 +92,45 @@ pub(crate) fn migration(lines: &[Line], at: usize) -> Option<usize> {
     let mut last = end(lines, at, |line| is_pair(line) || is_sign(line));
     loop {
         let written = |from: usize| (from..lines.len()).find(|place| !lines[*place].text.trim().is_empty());
-        let Some(next) = written(last) else { return Some(last) };
+        let is_memory = !is_begin || lines[at + 1..last].iter().any(is_sign);
+        let Some(next) = written(last).filter(|_| is_memory) else { return is_memory.then_some(last) };
         let asks = ["info migrate_parameters", "info migrate_capabilities"];
-        let asks = asks.iter().any(|command| lines[next].text.trim_end().ends_with(command));
+        let asks = asks.iter().any(|command| lines[next].text.contains(command));
         let behind =
             written(next + 1).filter(|behind| asks || is_left_out(&lines[next].text) && is_sign(&lines[*behind]));
         let Some(behind) = behind else { return Some(last) };
         last = end(lines, behind, |line| is_pair(line) || is_sign(line));
     }
 }
+
+/// Whether a line of a task of Proxmox is of a disk that it copies.
+pub(crate) fn is_of_disk(text: &str) -> bool {
+    let text = text.trim_start();
+    text.starts_with("drive mirror is starting for ") || text.starts_with("drive-") && text.contains(": transferred ")
+}
+
+/// Where the monitor tells of a migration whose settings somebody asked for before, if these begin at a line.
+fn settings_before(lines: &[Line], at: usize) -> Option<usize> {
+    const NAMES: [&str; 5] = ["announce-initial:", "compress-level:", "max-bandwidth:", "downtime-limit:", "xbzrle:"];
+    let text = |line: &Line| line.text.trim().to_owned();
+    if !NAMES.iter().any(|name| lines[at].text.trim_start().starts_with(name)) {
+        return None;
+    }
+    let is_between = |line: &Line| {
+        let text = text(line);
+        text.is_empty()
+            || typed(&text).is_some()
+            || text.split_once(':').is_some_and(|(name, _)| !name.trim().contains(' '))
+            || text == "info migrate:"
+    };
+    let behind = lines[at..].iter().take(MOST_SETTINGS);
+    let status = behind.take_while(|line| is_between(line) || text(line).starts_with("Migration status:"));
+    let ahead = status.into_iter().position(|line| text(line).starts_with("Migration status:"))?;
+    Some(at + ahead)
+}
+
+/// Lines of `info migrate_parameters`, some forty in QEMU 10.0.
+const MOST_SETTINGS: usize = 64;
 
 /// Where what KubeVirt is set to do with migrations ends, if it begins at a line: `liveMigrationConfig:` of a HyperConverged, `migrations:` of a
 /// KubeVirt, and the keys below.
@@ -133,7 +167,9 @@ pub(crate) fn counts(lines: &[Line], at: usize) -> Option<usize> {
     if !is_counts(&lines[at].text) {
         return None;
     }
-    let end = end(lines, at, |line| !is_prose(&line.text) && !is_sentence(&line.text));
+    // What `perf kvm stat` prints between its rows is no sentence of somebody's.
+    let is_perfs = |line: &Line| line.text.trim_start().starts_with("unknown kvm exit code:");
+    let end = end(lines, at, |line| is_perfs(line) || !is_prose(&line.text) && !is_sentence(&line.text));
     // `perf kvm stat` ends with its sum, whatever stands behind.
     let is_sum = |line: &Line| line.text.trim().starts_with("Total Samples:") && line.text.contains("time:");
     let end = (at..end).find(|place| is_sum(&lines[*place])).map_or(end, |sum| sum + 1);
@@ -148,6 +184,10 @@ pub(crate) fn counts(lines: &[Line], at: usize) -> Option<usize> {
 
 /// Counters that every KVM on x86 has, one of which tells its files from other names with numbers (arch/x86/kvm/x86.c, `kvm_vcpu_stats_desc`).
 const OF_KVM: [&str; 4] = ["exits:", "halt_exits:", "irq_exits:", "mmio_exits:"];
+
+/// Names that nothing else has, two of which tell it where only some were printed.
+const OF_HALTS: [&str; 5] =
+    ["halt_attempted_poll:", "halt_successful_poll:", "halt_poll_fail_ns:", "halt_poll_success_ns:", "halt_wait_ns:"];
 
 /// Lines between two copies of them: a prompt, the time.
 const MOST_BETWEEN: usize = 4;
@@ -166,10 +206,13 @@ fn files_of_kvm(lines: &[Line], at: usize) -> Option<usize> {
     let first = match is_row(&lines[at]) {
         true if at > 0 && is_row(&lines[at - 1]) => return None,
         true => at,
-        false if is_time_of_day(&lines[at].text) && lines.get(at + 1).is_some_and(is_row) => at + 1,
+        false if is_before_rows(&lines[at].text) && lines.get(at + 1).is_some_and(is_row) => at + 1,
         false => return None,
     };
-    let has = |rows: &[Line]| OF_KVM.iter().all(|name| rows.iter().any(|row| row.text.trim().starts_with(name)));
+    let has = |rows: &[Line]| {
+        let is_there = |name: &&&str| rows.iter().any(|row| row.text.trim().starts_with(**name));
+        OF_KVM.iter().filter(is_there).count() == OF_KVM.len() || OF_HALTS.iter().filter(is_there).count() >= 2
+    };
     let mut end = run(first);
     if !has(&lines[first..end]) {
         return None;
@@ -185,6 +228,11 @@ fn files_of_kvm(lines: &[Line], at: usize) -> Option<usize> {
         end = run(next);
     }
     Some(end)
+}
+
+/// The time, or the command that prints them twice: `grep . exits halt_*; sleep 10; grep . exits halt_*`.
+fn is_before_rows(text: &str) -> bool {
+    is_time_of_day(text) || typed(text).is_some_and(|command| command.contains("grep") && command.contains("sleep "))
 }
 
 /// Where `kvm_stat -1` of debugfs's counters ends (`halt_exits   1480113   2122`), if it begins at a line: several of its names tell it.

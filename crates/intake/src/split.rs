@@ -197,18 +197,21 @@ impl Cutting {
     /// What is left is of a machine, typed, or of nobody.
     fn finish(self) -> Split {
         let Self { lines, taken, mut split } = self;
-        // What a switch prints tells of the machine too.
-        let of_switch = |line: &Line| {
-            let is_in = |piece: &Piece| {
-                piece.kind == Kind::Switch && piece.lines.binary_search_by_key(&line.number, |line| line.number).is_ok()
+        // What a switch prints tells of the machine too, and so do disks that are copied beside a guest's memory.
+        let tells_both = |line: &Line| {
+            let is_of = |piece: &Piece| match piece.kind {
+                Kind::Switch => true,
+                Kind::Migration => signs::is_of_disk(&line.text),
+                _ => false,
             };
-            split.pieces.iter().any(is_in)
+            let has = |piece: &Piece| piece.lines.binary_search_by_key(&line.number, |line| line.number).is_ok();
+            split.pieces.iter().any(|piece| is_of(piece) && has(piece))
         };
         let notes: Vec<Line> = lines
             .iter()
             .zip(&taken)
             .map(|(line, taken)| match taken {
-                true if !of_switch(line) => Line { text: String::new(), ..line.clone() },
+                true if !tells_both(line) => Line { text: String::new(), ..line.clone() },
                 _ => line.clone(),
             })
             .collect();
@@ -283,12 +286,19 @@ fn machines(
     is_nested: bool,
 ) -> Vec<Piece> {
     let runs_vms = |lines: &[Line]| host::paste::read(&[(String::new(), joined(lines))]).runs_vms();
+    // A process of QEMU is seen where it runs, unless that machine is a guest itself.
+    let shows_vms = |lines: &[Line]| {
+        let machine = host::paste::read(&[(String::new(), joined(lines))]);
+        let is_vm = |name: &str| name.contains("qemu") || name == "kvm";
+        let is_guest = machine.total_use.iter().any(|told| told.value.shares.steal > 0.0);
+        machine.runs_vms() || !is_guest && machine.process_memory.iter().any(|process| is_vm(&process.name))
+    };
     let of_group = |group: &Vec<Line>| placed(group.first().map_or(0, |line| line.number));
     let places: Vec<(Origin, Option<u32>)> = groups.iter().map(of_group).collect();
     let is_told = places.iter().any(|(place, _)| *place != Origin::Unknown);
     let mut by_place: BTreeMap<Origin, (Option<u32>, Vec<Line>)> = BTreeMap::new();
     for (group, (mut place, mut says)) in groups.into_iter().zip(places) {
-        if place != Origin::Host && is_told && !is_nested && runs_vms(&group) {
+        if place != Origin::Host && is_told && !is_nested && shows_vms(&group) {
             (place, says) = (Origin::Host, None);
         }
         let known = by_place.entry(place).or_insert((says, Vec::new()));

@@ -18,10 +18,11 @@ use serde_json::{Map, Value, json};
 /// The dialect of the schemas.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
-/// A JSON schema of the object that `--json` prints, with a definition for each table: `#/$defs/flow.exits`.
-pub fn document(tables: &[&TableSpec]) -> Value {
+/// A JSON schema of the object that `--json` prints, with a definition for each table: `#/$defs/flow.exits`; `sections` are the ids of all, also
+/// of those without a table.
+pub fn document(tables: &[&TableSpec], sections: &[&str]) -> Value {
     let mut definitions: Map<String, Value> = tables.iter().map(|spec| (spec.address(), described(spec))).collect();
-    definitions.insert("section".to_owned(), section(tables));
+    definitions.insert("section".to_owned(), section(tables, sections));
     json!({
         "$schema": DIALECT,
         "title": "What kvmscope prints with --json",
@@ -49,9 +50,10 @@ pub fn table(spec: &TableSpec) -> Value {
 }
 
 /// A section may have the tables of its id and no others.
-fn section(tables: &[&TableSpec]) -> Value {
+fn section(tables: &[&TableSpec], sections: &[&str]) -> Value {
     let mut ids: Vec<&str> = tables.iter().map(|spec| spec.section).collect();
     ids.dedup();
+    ids.extend(sections.iter().filter(|id| tables.iter().all(|spec| spec.section != **id)));
     let tables_of = |id: &&str| {
         let own = tables.iter().filter(|spec| spec.section == *id);
         let own = own.map(|spec| (spec.name.to_owned(), json!({ "$ref": format!("#/$defs/{}", spec.address()) })));

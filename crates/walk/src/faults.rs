@@ -13,6 +13,8 @@ use std::collections::BTreeMap;
 pub enum Fault {
     /// KVM_RUN returned for good: its reason.
     Ended(u32),
+    /// KVM_RUN failed: its error.
+    Failed(u32),
     /// An instruction that KVM could not emulate.
     Emulation,
     /// An exception that KVM injected: its vector.
@@ -63,6 +65,10 @@ const ADDRESS_BITS: u32 = 52;
 /// KVM_RUN's reasons that end a guest (include/uapi/linux/kvm.h, Linux 6.12): KVM_EXIT_SHUTDOWN, FAIL_ENTRY, INTERNAL_ERROR.
 const ENDS: [(u32, &str); 3] = [(8, "KVM_EXIT_SHUTDOWN"), (9, "KVM_EXIT_FAIL_ENTRY"), (17, "KVM_EXIT_INTERNAL_ERROR")];
 
+/// Errors of KVM_RUN that no VMM goes on from (Documentation/virt/kvm/api.rst; include/uapi/asm-generic/errno-base.h and errno.h, Linux 6.12); with
+/// EINTR and EAGAIN it is called again.
+const ERRORS: [(u32, &str); 5] = [(5, "EIO"), (12, "ENOMEM"), (14, "EFAULT"), (22, "EINVAL"), (133, "EHWPOISON")];
+
 /// The exceptions that x86 has, by vector.
 const EXCEPTIONS: [(u8, &str); 17] = [
     (0, "#DE"),
@@ -103,6 +109,10 @@ impl Fault {
                 .iter()
                 .find(|(number, _)| *number == reason)
                 .map_or_else(|| format!("KVM_RUN ended ({reason})"), |(_, name)| (*name).to_owned()),
+            Fault::Failed(errno) => {
+                let known = ERRORS.iter().find(|(number, _)| *number == errno);
+                known.map_or_else(|| format!("error {errno}"), |(_, name)| format!("error {errno} ({name})"))
+            }
             Fault::Emulation => "emulation failed".to_owned(),
             Fault::Injected(vector) => format!("{} injected", exception(vector)),
             Fault::Repeated => "no progress".to_owned(),
@@ -120,6 +130,13 @@ impl Faults {
     pub(crate) fn userspace(&mut self, thread: usize, reason: u64, now_ns: u64) {
         if let Some((reason, _)) = ENDS.iter().find(|(ends, _)| u64::from(*ends) == reason) {
             self.note(thread, Fault::Ended(*reason), now_ns);
+        }
+    }
+
+    /// KVM_RUN failed with an error; one by which it is only called again is none.
+    pub(crate) fn failed(&mut self, thread: usize, errno: u32, now_ns: u64) {
+        if ERRORS.iter().any(|(known, _)| *known == errno) {
+            self.note(thread, Fault::Failed(errno), now_ns);
         }
     }
 

@@ -31,10 +31,8 @@ fn every_command_of_the_cookbook_runs() {
     let directory = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(root().join("fixtures"), directory.path().join("fixtures")).unwrap();
     let programs = Path::new(env!("CARGO_BIN_EXE_kvmscope")).parent().unwrap().to_owned();
-    let path = std::env::join_paths(
-        std::iter::once(programs).chain(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())),
-    );
-    let path = path.unwrap();
+    let others = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::join_paths(std::iter::once(programs).chain(std::env::split_paths(&others))).unwrap();
     let blocks = blocks(&cookbook);
     let commands: usize = blocks.iter().map(|block| block.matches("kvmscope report").count()).sum();
     assert!(commands >= 6, "the cookbook shows {commands} commands that run");

@@ -25,6 +25,8 @@ pub(super) fn read(text: &str) -> (Vec<Row>, Option<f64>) {
     let mut copies: Vec<Vec<(String, u64)>> = vec![Vec::new()];
     let mut times: Vec<f64> = Vec::new();
     let mut headed: Option<String> = None;
+    // What a command waited between them, where nobody printed the time.
+    let mut slept: Option<f64> = None;
     for line in text.lines() {
         let line = line.trim();
         let inside = line.split_once(ROOT).map(|(_, inside)| inside);
@@ -39,6 +41,7 @@ pub(super) fn read(text: &str) -> (Vec<Row>, Option<f64>) {
             None => headed.take().zip(count(line)).or_else(|| bare(line)),
         };
         times.extend(time_of_day(line));
+        slept = slept.or_else(|| sleep(line));
         let Some((name, count)) = told else { continue };
         let is_new = copies.last().is_some_and(|copy| copy.first().is_some_and(|(first, _)| *first == name));
         if is_new {
@@ -48,6 +51,7 @@ pub(super) fn read(text: &str) -> (Vec<Row>, Option<f64>) {
     }
     let seconds = match (&times[..], copies.len()) {
         ([first, .., last], 2..) if times.len() == copies.len() => Some((last - first).rem_euclid(86_400.0)),
+        ([], 2) => slept,
         _ => None,
     };
     let seconds = seconds.filter(|seconds| *seconds > 0.0);
@@ -70,6 +74,12 @@ fn bare(line: &str) -> Option<(String, u64)> {
     let is_name = name.starts_with(|first: char| first.is_ascii_lowercase())
         && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
     is_name.then(|| Some((name.to_owned(), value.parse().ok()?)))?
+}
+
+/// `10` of `grep . exits; sleep 10; grep . exits`.
+fn sleep(line: &str) -> Option<f64> {
+    let (_, behind) = line.split_once("sleep ").filter(|(before, _)| before.contains("grep"))?;
+    behind.split([';', ' ', '&']).next()?.parse().ok()
 }
 
 /// `10:22:01.004118221` of `date +%T.%N`, in seconds.

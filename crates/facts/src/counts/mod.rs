@@ -42,8 +42,17 @@ pub struct Counted {
     pub path: String,
     pub by: Counter,
     pub rows: Vec<Row>,
+    /// What it says that all rows add up to, of which somebody may have left some out.
+    pub total: Option<Total>,
     /// For how long it counted, where it tells.
     pub seconds: Option<f64>,
+}
+
+/// The last line of `perf kvm stat`: how many exits, and how long all were handled.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Total {
+    pub count: u64,
+    pub ns: f64,
 }
 
 /// One kind of event.
@@ -81,7 +90,8 @@ impl Counts {
             let text = String::from_utf8_lossy(&bytes);
             match (read, counted(&text)) {
                 (Ok(_), Some((by, rows, seconds))) => {
-                    counts.list.push(Counted { machine: part.machine.clone(), path, by, rows, seconds });
+                    let total = (by == Counter::PerfKvmStat).then(|| perf_kvm::total(&text)).flatten();
+                    counts.list.push(Counted { machine: part.machine.clone(), path, by, rows, total, seconds });
                 }
                 (Ok(_), None) => {
                     let sentence = format!("{path}: no row has a count");

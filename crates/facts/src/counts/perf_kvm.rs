@@ -6,7 +6,16 @@
 //! Total Samples:42600, Total events handled time:1204521.56us.
 //! ```
 
-use super::{Row, count, with_unit};
+use super::{Row, Total, count, with_unit};
+
+/// `Total Samples:42600, Total events handled time:1204521.56us.`
+pub(super) fn total(text: &str) -> Option<Total> {
+    let (_, behind) = text.split_once("Total Samples:")?;
+    let samples = behind.split(',').next()?;
+    let (_, time) = behind.split_once("handled time:")?;
+    let us = with_unit(time.split_whitespace().next()?.trim_end_matches('.'), "us")?;
+    Some(Total { count: count(samples.trim())?, ns: us * 1_000.0 })
+}
 
 pub(super) fn read(text: &str) -> (Vec<Row>, Option<f64>) {
     let words: Vec<&str> = text.split_whitespace().collect();

@@ -3,6 +3,7 @@
 //! ```text
 //! Max Latency: 14us                                       or `Below threshold`
 //! ts: 1499801089.066141940, inner:12, outer:14            us, each the longest of a window; by CLOCK_REALTIME
+//! 1408928107.0286324723\t18\t17                            the same before rt-tests 1.0
 //! <...>-1729 [001] d... 678.473449: #1 inner/outer(us):   12/14    ts:1499801089.066141940 count:6
 //!                                                         the same by the tracer (kernel/trace/trace_output.c), by its CPU,
 //!                                                         with how often the window had such a time
@@ -42,12 +43,22 @@ pub(super) fn read(input: &mut dyn BufRead, found: &mut Found) {
     match said.recorded {
         // Without --watch samples are counted and not listed.
         Some(count) if listed == 0 && count > 0 => {
-            all[0].between(said.threshold, said.max);
-            all[0].only_extremes(count);
+            // The shortest is longer than the threshold, and nobody says by how much.
+            all[0].between(None, said.max);
+            let from_ns = said.threshold.unwrap_or(0).saturating_mul(all[0].unit_ns);
+            all[0].add_unkept(from_ns, count);
         }
         Some(count) if count != listed => {
             let text = format!("{count} samples were recorded, and {listed} are listed");
             found.damaged(0, "a line for every sample", "others", text);
+            // Those that are not listed were longer than the threshold as well.
+            if let Some(missing) = count.checked_sub(listed) {
+                all[0].between(None, said.max);
+                let from_ns = said.threshold.unwrap_or(0).saturating_mul(all[0].unit_ns);
+                all[0].add_unkept(from_ns, missing);
+                all[0].buckets.sort_by_key(|bucket| (bucket.from_ns, bucket.to_ns));
+                all[0].mean_ns = None;
+            }
         }
         Some(0) => found.nothing = Some(said.clean()),
         _ => {}
@@ -110,8 +121,18 @@ struct Sample {
     times: Option<u64>,
 }
 
+/// `1408928107.0286324723   18   17` of rt-tests before 1.0: the time, with nanoseconds in ten digits, and both lengths.
+fn old_sample(line: &str) -> Option<Sample> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [time, inner, outer] = words[..] else { return None };
+    let (seconds, ns) = time.split_once('.').filter(|(seconds, ns)| seconds.len() >= 9 && ns.len() == 10)?;
+    let end_ns = seconds.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(ns.parse().ok()?)?;
+    let length = inner.parse::<u64>().ok()?.max(outer.parse().ok()?);
+    Some(Sample { cpu: None, end_ns, length, times: None })
+}
+
 fn sample(line: &str) -> Option<Sample> {
-    let (_, rest) = line.split_once("ts:")?;
+    let Some((_, rest)) = line.split_once("ts:") else { return old_sample(line) };
     let time = rest.trim_start().split([',', ' ', '\t']).next()?;
     let (inner, outer, cpu) = match line.split_once("inner/outer(us):") {
         Some((head, lengths)) => {
@@ -151,5 +172,10 @@ mod tests {
         let said = "found nothing above its threshold of 5 us in 60 s on CPUs 1-3";
         assert_eq!(clean.nothing.as_deref(), Some(said));
         assert_eq!(of(head).nothing, None, "it was cut off, so nobody knows");
+        let counted = format!("{head}Max Latency: 21us\nSamples recorded: 4\n");
+        for rows in ["", "1408928107.0286324723\t18\t17\n.\n1408928180.0296881126\t15\t21\n"] {
+            let samples = &of(&format!("{counted}{rows}")).samples[0];
+            assert_eq!((samples.count, samples.extremes_ns()), (4, (None, Some(21_000))), "{rows}");
+        }
     }
 }

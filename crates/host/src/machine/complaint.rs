@@ -28,7 +28,7 @@ pub struct ComplaintKind {
 
 /// Sources: Linux 6.12, kernel/time/clocksource.c and arch/x86/kernel/tsc.c; kernel/watchdog.c; kernel/rcu/tree_stall.h; kernel/hung_task.c;
 /// kernel/sched/rt.c; net/sunrpc/clnt.c; drivers/scsi/libiscsi.c and scsi_transport_iscsi.c; net/ceph/osdmap.c; drivers/nvme/host/pci.c; block/blk-core.c; drivers/edac/edac_mc.c; kernel/time/hrtimer.c; kernel/events/core.c; arch/x86/kernel/nmi.c; mm/oom_kill.c; arch/x86/kvm/x86.c;
-/// arch/x86/kvm/vmx/vmx.c and capabilities; drivers/thermal/intel/therm_throt.c; kernel/workqueue.c;
+/// arch/x86/kvm/vmx/vmx.c and capabilities; arch/x86/kvm/svm/svm.c (npt); lib/bug.c, kernel/exit.c, arch/x86/mm/extable.c; drivers/thermal/intel/therm_throt.c; kernel/workqueue.c;
 /// Documentation/virt/kvm/api.rst, KVM_EXIT_INTERNAL_ERROR; arch/x86/kernel/cpu/mce/core.c and
 /// bus_lock.c.
 pub static COMPLAINTS: LazyLock<Vec<ComplaintKind>> = LazyLock::new(|| {

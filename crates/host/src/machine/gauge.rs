@@ -1,5 +1,7 @@
 //! What a host says of itself as a whole besides its CPUs: memory, swap, disks, and what its tasks wait for.
 
+use super::Fact;
+
 /// One value, and the line that told it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gauge {
@@ -19,6 +21,20 @@ pub struct Quoted {
     pub subject: String,
     pub value: String,
     pub place: String,
+}
+
+/// A disk that Proxmox copies to another node while its VM runs.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DiskMove {
+    /// `scsi0`.
+    pub disk: String,
+    /// How far it was when it was told last, and for how long it had been copied.
+    pub sent_bytes: f64,
+    pub total_bytes: f64,
+    pub seconds: f64,
+    pub place: String,
+    /// What somebody allows it to send in a second.
+    pub limit_bytes_per_s: Option<Fact<f64>>,
 }
 
 /// What is told.

@@ -1,7 +1,8 @@
 //! The words for a machine whose threads have places.
 
 use super::{
-    Cgroup, Channel, Complaint, Domain, Gauge, Interface, Irq, Nic, Quota, Quoted, Switch, Throughput, Topology,
+    Cgroup, Channel, Complaint, DiskMove, Domain, Gauge, Interface, Irq, Nic, Quota, Quoted, Switch, Throughput,
+    Topology,
 };
 use crate::processor::Vendor;
 use base::CpuSet;
@@ -73,6 +74,8 @@ pub struct Machine {
     pub vhost_net: Option<Fact<bool>>,
     /// What the host says of itself as a whole besides its CPUs, in the order of the texts.
     pub gauges: Vec<Gauge>,
+    /// Disks that are copied to another node.
+    pub disk_moves: Vec<DiskMove>,
     /// Values that no question uses, in the order of the texts.
     pub quoted: Vec<Quoted>,
     /// Lines of the kernel's log that say what is wrong.
@@ -331,7 +334,10 @@ impl Machine {
     /// Whether anything here is only where VMs run: then it is their host.
     pub fn runs_vms(&self) -> bool {
         let is_of_vms = |thread: &Thread| thread.vm.is_some() || thread.role != Role::Other;
-        !self.domains.is_empty() || self.threads.iter().any(is_of_vms) || self.switch != Switch::default()
+        !self.domains.is_empty()
+            || self.threads.iter().any(is_of_vms)
+            || self.switch != Switch::default()
+            || !self.disk_moves.is_empty()
     }
 
     /// Whether anything was told at all.
@@ -348,6 +354,7 @@ impl Machine {
             && self.nics.is_empty()
             && self.gauges.is_empty()
             && self.quoted.is_empty()
+            && self.disk_moves.is_empty()
             && self.complaints.is_empty()
             && self.kernel_lines == 0
             && self.process_memory.is_empty()

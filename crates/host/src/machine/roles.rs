@@ -39,7 +39,8 @@ pub fn role_of(name: &str) -> Option<(Role, Option<i32>)> {
     }
     let helper = name.starts_with("qemu-system-")
         || name.starts_with("qemu-kvm")
-        || matches!(name, "vnc_worker" | "SPICE Worker");
+        // Proxmox calls the program so.
+        || matches!(name, "kvm" | "vnc_worker" | "SPICE Worker");
     helper.then_some((Role::Emulator, None))
 }
 
@@ -68,7 +69,9 @@ mod tests {
         assert_eq!(role_of("IO iothread-vir"), Some((Role::IoThread(0), None)));
         assert_eq!(role_of("IO mon_iothread"), None);
         assert_eq!(role_of("pmd-c03/id:8"), Some((Role::Pmd, None)));
-        assert_eq!(role_of("qemu-system-x86"), Some((Role::Emulator, None)));
+        for program in ["qemu-system-x86", "kvm"] {
+            assert_eq!(role_of(program), Some((Role::Emulator, None)), "{program}");
+        }
         for unknown in ["CPU", "CPU x/KVM", "vhost-", "worker", "ksoftirqd/0", "pmdk"] {
             assert_eq!(role_of(unknown), None, "{unknown}");
         }

@@ -111,9 +111,18 @@ const SET: &[&str] = &[
     "postcopy-ram",
     "multifd",
     "multifd-channels",
+    "tls-creds",
     "xbzrle",
+    "xbzrle pages",
+    "xbzrle transferred",
+    "xbzrle cache miss rate",
     "dirty-limit",
 ];
+
+/// What is set, in words: `downtime-limit 300 ms`.
+fn set(label: &str, value: &str) -> Option<String> {
+    (SET.contains(&label) && !value.is_empty() && value != "''").then(|| format!("{label} {value}"))
+}
 
 /// How libvirt calls what became of a job, and QEMU (`virshDomainJobToString`).
 const STATUS: &[(&str, &str)] = &[
@@ -128,12 +137,15 @@ const STATUS: &[(&str, &str)] = &[
 pub fn read(text: &str) -> Vec<Account> {
     let mut accounts: Vec<Account> = Vec::new();
     let (mut is_open, mut status) = (false, None);
+    // Settings that were asked for before the first account.
+    let mut before: Vec<String> = Vec::new();
     for line in text.lines() {
         let Some((label, value)) = line.trim().split_once(':') else { continue };
         let (label, value) = (label.trim(), value.trim());
         if let Some((_, by)) = BEGINS.iter().find(|(begin, _)| *begin == label) {
-            let account = Account::new(*by, value);
+            let mut account = Account::new(*by, value);
             is_open = account.is_some();
+            account.iter_mut().filter(|_| *by == By::Monitor).for_each(|account| account.notes.append(&mut before));
             accounts.extend(account);
         } else if label == "Status" {
             status = Some(value);
@@ -148,6 +160,8 @@ pub fn read(text: &str) -> Vec<Account> {
             accounts.iter_mut().next_back().into_iter().for_each(|account| account.job = other.clone());
         } else if is_open && let Some(account) = accounts.last_mut() {
             account.take(label, value);
+        } else if before.len() < SET.len() {
+            before.extend(set(label, value));
         }
     }
     accounts
@@ -221,8 +235,8 @@ impl Account {
     fn take(&mut self, label: &str, value: &str) {
         if self.by == By::Monitor {
             self.take_group(label, value);
-            if SET.contains(&label) && !value.is_empty() && self.notes.len() < SET.len() {
-                self.notes.push(format!("{label} {value}"));
+            if self.notes.len() < SET.len() {
+                self.notes.extend(set(label, value));
             }
         }
         let called = |(libvirt, monitor, _): &&(&str, &str, Field)| match self.by {
@@ -278,6 +292,14 @@ pub(super) fn size(value: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn settings_that_stand_before_are_of_the_first_account() {
+        let text = "(qemu) info migrate_parameters\ntls-creds: ''\nmax-bandwidth: 104857600 bytes/second\n(qemu) info migrate\nMigration status: active\n\
+            xbzrle pages: 152 pages\n(qemu) info migrate_capabilities\nmultifd: off\n";
+        let [account] = &read(text)[..] else { panic!("one") };
+        assert_eq!(account.notes, ["max-bandwidth 104857600 bytes/second", "xbzrle pages 152 pages", "multifd off"]);
+    }
 
     #[test]
     fn libvirt_and_the_monitor_say_the_same_in_their_own_words() {

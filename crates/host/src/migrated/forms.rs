@@ -196,6 +196,11 @@ fn of_proxmox(text: &str) -> Option<Account> {
         }
         _ => (None, None),
     };
+    // The last line of all counts what was sent in the end (since qemu-server 7.0).
+    let in_all = last(text, "migration completed, transferred ").and_then(|told| {
+        let words: Vec<&str> = told.split_whitespace().take(2).collect();
+        size(&words.join(" "))
+    });
     let rate = |text: &str| size(text.trim().strip_suffix("/s")?).map(|rate| rate as f64);
     let speed = told.split(", ").find_map(rate);
     let dirtied = text.lines().rev().find_map(|line| rate(line.split_once("VM dirties lots of memory: ")?.1));
@@ -208,7 +213,8 @@ fn of_proxmox(text: &str) -> Option<Account> {
     let downtime = last(text, "average migration speed: ")
         .and_then(|line| line.split_once("downtime ")?.1.split_whitespace().next()?.parse().ok());
     // Where lines before the end were cut off, nobody knows what was sent in all.
-    let is_whole = status == "active"
+    let is_whole = in_all.is_some()
+        || status == "active"
         || active.and_then(seconds).zip(ended).is_some_and(|(last, ended)| ended.saturating_sub(last) <= LAST_LINES_S);
     let mut notes: Vec<String> = Vec::new();
     let per_second = |rate: f64| format!("{}/s", base::number::bytes(rate));
@@ -235,11 +241,13 @@ fn of_proxmox(text: &str) -> Option<Account> {
         (Some(first), None) => Some(format!("the downtime limit is {}", first.trim())),
         (None, None) => None,
     });
+    let mean = last(text, "average migration speed: ").and_then(|told| rate(told.split(" - ").next()?));
+    notes.extend(mean.map(|mean| format!("{} on average, by its own account", per_second(mean))));
     notes.extend(last(text, "xbzrle: ").map(|told| format!("XBZRLE, {}", told.trim())));
     Some(Account {
         total_ms,
         downtime_ms: downtime,
-        transferred_bytes: sent.filter(|_| is_whole),
+        transferred_bytes: in_all.or(sent.filter(|_| is_whole)),
         total_bytes: total,
         dirty_bytes_per_s: dirtied,
         sent_bytes_per_s: speed,
@@ -307,7 +315,11 @@ mod tests {
             ("completed", Some(230), Some(1_383_000))
         );
         assert_eq!(account.transferred_bytes, None, "what was sent in the last minutes is not told");
-        assert_eq!(account.notes, ["43.6 GB had been sent 207 s before it ended"]);
+        let mean = "24.9 MB/s on average, by its own account";
+        assert_eq!(account.notes, ["43.6 GB had been sent 207 s before it ended", mean]);
+        let counted = proxmox.replace("\n2022-03-03 18:12:01 migration status", "\n2022-03-03 18:12:01 migration completed, transferred 44.2 GiB VM-state\n2022-03-03 18:12:01 migration status");
+        let account = &read(&counted)[0];
+        assert_eq!((account.transferred_bytes.map(|bytes| bytes >> 20), account.notes.len()), (Some(45_260), 1));
     }
 
     #[test]
@@ -346,7 +358,8 @@ mod tests {
             [
                 "35.8 GB had been sent 231 s before it ended",
                 "the guest dirtied 137.9 MB/s while 115.3 MB/s were sent",
-                "the downtime limit was raised 1 time, from 100 ms to 200 ms"
+                "the downtime limit was raised 1 time, from 100 ms to 200 ms",
+                "64.1 MB/s on average, by its own account"
             ]
         );
     }

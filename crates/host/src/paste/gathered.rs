@@ -3,7 +3,7 @@
 use super::{ethtool, interrupts, limits, totals, waits};
 use crate::budget;
 use crate::machine::ovsdb::Tables;
-use crate::machine::{Complaint, Domain, Fact, Gauge, GaugeKind, Machine, Nic, NicKind, Quoted};
+use crate::machine::{Complaint, Domain, Fact, Gauge, GaugeKind, Machine, Nic, NicKind, ProcessMemory, Quoted};
 use std::collections::{BTreeMap, HashMap};
 
 /// What was gathered so far.
@@ -16,6 +16,8 @@ pub(crate) struct Pasted {
     /// Where domains and network devices stand in the machine's lists, by their names.
     pub(super) domains: HashMap<String, usize>,
     pub(super) nics: HashMap<String, usize>,
+    /// Where processes stand in the list of those whose memory was told, by their ids.
+    pub(super) processes: HashMap<i32, usize>,
     /// Whether a header of `ps` or `pidstat` stood before in this text.
     pub(super) met_header: bool,
     /// Rows of screens and counters of interrupts that may still be taken.
@@ -57,6 +59,7 @@ impl Pasted {
             ovs: Tables::default(),
             domains: names,
             nics: HashMap::new(),
+            processes: HashMap::new(),
             met_header: false,
             rows_left: budget::SCREEN_ROWS,
             counters_left: budget::IRQ_COUNTERS,
@@ -114,6 +117,22 @@ impl Pasted {
             nics.len() - 1
         });
         &mut nics[index]
+    }
+
+    /// Notes where a process's memory lies; of one that was looked at twice the last look counts, and the one before is quoted.
+    pub(super) fn process_memory(&mut self, told: ProcessMemory) {
+        let memory = &mut self.machine.process_memory;
+        let at = *self.processes.entry(told.pid).or_insert(memory.len());
+        let Some(known) = memory.get_mut(at) else {
+            memory.push(told);
+            return;
+        };
+        let before = std::mem::replace(known, told);
+        for (node, there) in &before.bytes.value {
+            let (what, subject) =
+                (format!("memory on node {node}, before"), format!("{} ({})", before.pid, before.name));
+            self.quote(&what, &subject, &base::number::bytes(*there as f64), before.bytes.place.clone());
+        }
     }
 
     /// Counts what a bound left out.

@@ -82,11 +82,57 @@ const OF_PORTS: &[&str] = &[
     "queue_full",
 ];
 
+/// Names of `Global Statistics`, two columns of them.
+const GLOBAL: &str = "connection version cpu_util. rx_cpu_util. async_util. total_cps. total_tx_L2 total_tx_L1 total_rx total_pps drop_rate queue_full";
+
+/// `cpu_util.    : 100.0% @ 1 cores (1 per dual port)    total_rx     : 0 bps`, below `Global Statistics`.
+pub(super) fn trex_global(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    // `opackets` and others have their own table.
+    if !text.at(at).to_lowercase().starts_with("global statisti") {
+        return 0;
+    }
+    let mut end = at + 1;
+    while end < text.lines.len() {
+        let line = text.at(end);
+        let pairs = pairs_of(line);
+        if !line.is_empty() && pairs.is_empty() {
+            break;
+        }
+        for (name, value) in pairs {
+            pasted.quote("TRex", name, &value, text.place(end));
+        }
+        end += 1;
+    }
+    let last = (at..end).rev().find(|line| !text.at(*line).is_empty()).unwrap_or(at);
+    if last == at { 0 } else { last + 1 - at }
+}
+
+/// The names that are known on a line, each with what stands behind it.
+fn pairs_of(line: &str) -> Vec<(&'static str, String)> {
+    let mut found: Vec<(usize, usize, &'static str)> = GLOBAL
+        .split(' ')
+        .filter_map(|name| {
+            let at = line.match_indices(name).find(|(at, _)| *at == 0 || line[..*at].ends_with(' '))?.0;
+            let behind = line[at + name.len()..]
+                .find(':')
+                .filter(|blank| line[at + name.len()..][..*blank].trim().is_empty())?;
+            Some((at, at + name.len() + behind + 1, name))
+        })
+        .collect();
+    found.sort_unstable();
+    let ends = found.iter().skip(1).map(|(at, ..)| *at).chain([line.len()]);
+    found.iter().zip(ends).map(|((_, from, name), to)| (*name, line[*from..to.max(*from)].trim().to_owned())).collect()
+}
+
 /// `opackets   |  558120044 |  558121310 |  1116241354`, and beside them the rows of the same table that say the same in other units.
 pub(super) fn trex(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let cells = |line: usize| -> Vec<&str> { text.at(line).split('|').map(str::trim).collect() };
     let head = cells(at);
-    if head[0] != "port" || head.len() < 3 || head.last() != Some(&"total") {
+    // One port alone has no column of all.
+    let has_total = head.len() >= 3 && head.last() == Some(&"total");
+    let is_one =
+        head.len() == 2 && head[1].bytes().all(|byte| byte.is_ascii_digit()) && text.at(at + 1).starts_with("---");
+    if head[0] != "port" || !(has_total || is_one) {
         return 0;
     }
     let (mut end, mut sent) = (at + 1, None);
@@ -152,6 +198,16 @@ mod tests {
         let told = &machine.quoted[0];
         assert_eq!((told.what.as_str(), told.subject.as_str()), ("NFVbench, NDR", "frames of 64"));
         assert!(told.value.ends_with("4,910,714 pps; Avg Drop Rate 0.0008%"), "{}", told.value);
+        let alone = "Global Statistics\n\nconnection   : localhost, Port 4501                       total_tx_L2  : 207.33 Mbps\n\
+                     cpu_util.    : 100.0% @ 1 cores (1 per dual port)         queue_full   : 5 pkts\n\n\
+                     port    |         0\n-----------+----\nTx pps     |       350.21 Kpps\nopackets   | 9\nipackets   | 0\n";
+        let told = quoted(alone);
+        let has = |name: &str, value: &str| told.iter().any(|(known, of)| known == name && of == value);
+        assert!(has("cpu_util.", "100.0% @ 1 cores (1 per dual port)") && has("queue_full", "5 pkts"), "{told:?}");
+        assert!(
+            has("Tx pps", "port 0 350.21 Kpps") && has("not received when asked", "9 of 9 sent (100 %)"),
+            "{told:?}"
+        );
         let trex = "   port    |         0         |         1         |       total\n-----------+----+----+----\nstate      | UP | UP |\n\
                     opackets   |         558120044 |         558121310 |        1116241354\n";
         assert_eq!(

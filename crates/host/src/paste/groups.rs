@@ -65,7 +65,9 @@ pub(super) fn of_rows(rows: &[&TopRow]) -> Vec<Group> {
                 known.entry(owner).or_default();
                 firsts.insert(owner);
             }
-            Some((Role::Emulator, _)) if row.process.is_none() && program(&row.command).starts_with("qemu") => {
+            Some((Role::Emulator, _))
+                if row.process.is_none_or(|process| process == row.pid) && is_qemu(&row.command) =>
+            {
                 firsts.insert(row.pid);
             }
             Some((Role::Vhost | Role::Emulator | Role::IoThread(_) | Role::Pmd | Role::Other, _)) | None => {}
@@ -98,6 +100,12 @@ pub(super) fn of_rows(rows: &[&TopRow]) -> Vec<Group> {
     close(current);
     let known = known.into_iter().map(|(process, group)| Group { process: Some(process), ..group });
     known.chain(nameless).collect()
+}
+
+/// Whether a thread has the name of QEMU's program, as its first one does.
+pub(super) fn is_qemu(command: &str) -> bool {
+    let name = program(command);
+    name.starts_with("qemu") || name == "kvm"
 }
 
 /// The first thread of a process, out of those before its vCPUs, the nearest first: helpers that QEMU starts before its vCPUs may

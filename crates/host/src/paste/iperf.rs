@@ -44,8 +44,15 @@ pub(super) fn text(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
         }
         end += 1;
     }
+    // Without rows of both ways the command says which way it was.
+    let is_reverse = (at.saturating_sub(MOST_ABOVE)..at)
+        .rev()
+        .map(|line| text.at(line))
+        .find(|line| line.contains("iperf"))
+        .is_some_and(|command| command.split_whitespace().any(|word| matches!(word, "--reverse" | "-R")));
     for (direction, run) in runs {
         let direction = match direction {
+            "" if is_reverse => "in",
             "TX-C" => "out",
             "RX-C" => "in",
             "TX-S" => "out, by the server",
@@ -56,11 +63,20 @@ pub(super) fn text(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
         let whole = run.whole.or(intervals.map(|(bits, seconds, line)| (bits / seconds, seconds, line)));
         let Some((bits_per_s, seconds, line)) = whole else { continue };
         let bits_per_s = text.fact(bits_per_s, line);
-        let (streams, retransmits) = (run.streams, run.sent_again);
+        // More segments than a wire can have had are nobody's count.
+        let most = bits_per_s.value / 8.0 * seconds / LEAST_SEGMENT;
+        let retransmits = run.sent_again.filter(|count| *count as f64 <= most);
+        let streams = run.streams;
         pasted.machine.throughput.push(Throughput { bits_per_s, streams, seconds, retransmits, direction });
     }
     end - at
 }
+
+/// Lines between a command and its table: the rows of seconds were left out, or not.
+const MOST_ABOVE: usize = 4;
+
+/// Payload of the least segment that a stream is cut into, in bytes (RFC 879).
+const LEAST_SEGMENT: f64 = 536.0;
 
 /// What iperf3 prints around its rows.
 pub(super) fn around(text: &Text<'_>, at: usize, _: &mut Pasted) -> usize {

@@ -32,6 +32,9 @@ pub(super) fn schedinfo(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usiz
         pasted.gauge(GaugeKind::VcpuQuota, &whose, quota / period, text.place(line));
         if !name.is_empty() {
             pasted.vcpu_quotas.insert(name, text.fact(quota / period, line));
+            if let Some(domain) = pasted.named() {
+                domain.vcpu_quota = Some(text.fact(quota / period, line));
+            }
         }
     }
     end - at
@@ -117,14 +120,16 @@ impl AskedGroups {
     }
 }
 
-/// `cd /sys/fs/cgroup/..` at a prompt: which group the files are of that are named without one.
+/// `cd /sys/fs/cgroup/..` at a prompt: which group the files are of that are named without one, also by commands behind it.
 pub(super) fn directory(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
-    let mut words = text.at(at).split_whitespace().rev();
-    let (Some(path), Some("cd"), Some(prompt)) = (words.next(), words.next(), words.next()) else { return 0 };
-    match group(path, "").filter(|_| prompt.ends_with(['#', '$', '%', '>'])) {
+    let words: Vec<&str> = text.at(at).split_whitespace().collect();
+    let typed = words.windows(3).find(|words| words[1] == "cd" && words[0].ends_with(['#', '$', '%', '>']));
+    let Some([_, _, path]) = typed else { return 0 };
+    match group(path.trim_end_matches([';', '&']).trim_matches(['\'', '"']), "") {
         Some(path) => pasted.groups.directory = Some(path.to_owned()),
         None => return 0,
     }
+    pasted.groups.note(text.at(at));
     1
 }
 
@@ -327,12 +332,13 @@ pub(super) fn finish(pasted: &mut Pasted) {
         }
         pasted.machine.gauges.push(gauge);
     }
-    let of_vcpu = |path: &str| path.rsplit_once("/vcpu")?.1.parse::<u32>().ok();
-    for domain in &mut pasted.machine.domains {
-        let seen =
-            pasted.machine.quotas.keys().filter(|path| is_of(path, &domain.name)).filter_map(|path| of_vcpu(path));
-        domain.vcpus = domain.vcpus.max(seen.max().filter(|last| *last < base::cpus::MOST_CPUS).map(|last| last + 1));
-    }
+}
+
+/// vCPUs of a domain that have groups here: some of its own, and perhaps not all.
+pub(super) fn vcpus_of(quotas: &BTreeMap<String, Quota>, domain: &str) -> BTreeSet<u32> {
+    let of_vcpu = |path: &String| path.rsplit_once("/vcpu")?.1.parse::<u32>().ok();
+    let own = quotas.keys().filter(|path| is_of(path, domain)).filter_map(of_vcpu);
+    own.filter(|vcpu| *vcpu < base::cpus::MOST_CPUS).collect()
 }
 
 /// Whether a group is a domain's: `machine-qemu\\x2d4\\x2dweb.scope`, in which systemd writes a dash within a name as `\\x2d`.

@@ -2,7 +2,7 @@
 //!
 //! Sources: proc_meminfo(5), free(1) and top(1) of procps-ng 4.0, numastat(8) of numactl 2.0.16.
 
-use super::{Pasted, Text, totals};
+use super::{Pasted, Text, prompt, totals};
 use crate::budget;
 use crate::machine::{GaugeKind, ProcessMemory};
 
@@ -231,7 +231,7 @@ pub(super) fn numastat(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize
             Some((pid, name, cells)) if pasted.may_take_row() => {
                 let bytes = nodes.iter().copied().zip(cells.iter().map(|cell| (cell * 1_048_576.0) as u64));
                 let bytes = text.fact(bytes.collect(), end);
-                pasted.machine.process_memory.push(ProcessMemory { pid, name: name.to_owned(), bytes });
+                pasted.process_memory(ProcessMemory { pid, name: name.to_owned(), bytes });
             }
             Some(_) => {}
             None if is_rule || line.starts_with("Total ") => {}
@@ -255,6 +255,15 @@ fn numastat_of_one(text: &Text<'_>, at: usize, whose: &str, pasted: &mut Pasted)
     let Some((pid, name)) = name.filter(|_| !nodes.is_empty() && nodes.iter().all(|node| *node < budget::NODES)) else {
         return 0;
     };
+    let sizes = |line: usize, kind: &str| {
+        let cells = text.at(line).strip_prefix(kind).filter(|rest| rest.starts_with(char::is_whitespace))?;
+        cells.split_whitespace().map(|cell| cell.parse::<f64>().ok()).collect::<Option<Vec<_>>>()?.last().copied()
+    };
+    let of_kind = |kind: &str| (at + 2..at + 12).find_map(|line| sizes(line, kind)).unwrap_or(0.0);
+    if let Some(domain) = prompt::asked_guest(text, at).and_then(|vm| pasted.domain(vm)) {
+        domain.pid = Some(pid);
+        domain.huge_pages |= of_kind("Huge") > of_kind("Total") / 2.0;
+    }
     // Rows of kinds and rules of dashes.
     for end in at + 2..text.lines.len().min(at + 12) {
         let told = text.at(end).strip_prefix("Huge ").map(|rest| rest.split_whitespace().collect::<Vec<_>>());
@@ -269,7 +278,7 @@ fn numastat_of_one(text: &Text<'_>, at: usize, whose: &str, pasted: &mut Pasted)
         if cells.len() > nodes.len() && pasted.may_take_row() {
             let bytes = nodes.iter().copied().zip(cells.iter().map(|cell| (cell * 1_048_576.0) as u64));
             let bytes = text.fact(bytes.collect(), end);
-            pasted.machine.process_memory.push(ProcessMemory { pid, name: name.to_owned(), bytes });
+            pasted.process_memory(ProcessMemory { pid, name: name.to_owned(), bytes });
         }
         return end + 1 - at;
     }
@@ -378,5 +387,19 @@ mod tests {
         let [process] = &machine(text).process_memory[..] else { panic!("one process") };
         assert_eq!((process.pid, process.name.as_str()), (10_587, "qemu-kvm"));
         assert_eq!(process.bytes.value, [(0, 1_216 << 20), (1, 14_902 << 20)].into());
+    }
+
+    #[test]
+    fn a_process_is_the_vm_that_its_command_asked_for_and_its_last_look_counts() {
+        let look = |node: u64| {
+            format!(
+                "Per-node process memory usage (in MBs) for PID 44 (qemu-kvm)\n  Node 0 Node 1 Total\n------\nHuge 0.00 0.00 0.00\nTotal {node}.00 3.00 9.00\n"
+            )
+        };
+        let text = format!("# numastat -p $(pgrep -f guest=sbc1)\n\n{}# numastat -p 44\n{}", look(5), look(6));
+        let machine = machine(&text);
+        assert_eq!(machine.vm_memory["sbc1"].value, [(0, 6 << 20), (1, 3 << 20)].into());
+        assert!(machine.process_memory.is_empty());
+        assert_eq!(machine.quoted[0].what, "memory on node 0, before");
     }
 }

@@ -24,6 +24,7 @@ mod gathered;
 mod generators;
 mod groups;
 mod interrupts;
+mod iotune;
 mod iperf;
 mod json;
 mod kernel;
@@ -32,6 +33,7 @@ mod limits;
 mod lscpu;
 mod marks;
 mod memory;
+mod moves;
 mod named;
 mod nodes;
 mod openstack;
@@ -41,8 +43,10 @@ mod processes;
 mod profile;
 mod prompt;
 mod proxmox;
+mod qemu_command;
 mod qemu_log;
 mod screen;
+mod short;
 mod switch;
 mod threads;
 mod totals;
@@ -60,6 +64,9 @@ pub use walk::lines_read;
 pub const RECOGNIZED: &str = "the output of lscpu, numactl -H, virsh dumpxml, vcpupin, vcpuinfo and emulatorpin, top -H, ps -eLo, pidstat -t, \
                               taskset -acp, mpstat -P ALL, sar -u, vmstat, iostat -c, /proc/stat, ethtool -S, -g, -l, -k and -c, ovs-vsctl, iperf3, fio, \
                               perf report --stdio, turbostat, kubectl get vmi -o yaml and cat /proc/interrupts, in any mix";
+
+/// What the main thread of ovs-vswitchd says that it uses of a CPU, where it is quoted.
+pub const OVS_MAIN: &str = "ovs-vswitchd's main thread, of a CPU";
 
 /// Takes the block that begins at a line, and returns how many lines that were; 0: none of its kind begins there.
 type Block = fn(&Text<'_>, usize, &mut Pasted) -> usize;
@@ -100,6 +107,8 @@ const BLOCKS: &[Block] = &[
     waits::of_cpus,
     waits::of_names,
     proxmox::command,
+    proxmox::datacenter,
+    moves::line,
     proxmox::container,
     proxmox::config,
     pressure::lines,
@@ -111,6 +120,7 @@ const BLOCKS: &[Block] = &[
     memory::sar,
     nodes::lstopo,
     disks::domblkstat,
+    iotune::limits,
     disks::iostat,
     kernel::line,
     named::settings,
@@ -143,8 +153,12 @@ const BLOCKS: &[Block] = &[
     generators::netperf,
     generators::nfvbench,
     generators::trex,
+    generators::trex_global,
     iperf::around,
-    processes::command,
+    short::line,
+    short::forwarding,
+    short::head,
+    qemu_command::command,
     boot::line,
     pins::command,
     named::heading,

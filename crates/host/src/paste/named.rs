@@ -41,6 +41,20 @@ pub(super) fn announced<'a>(line: &'a str) -> Vec<&'a str> {
     }
 }
 
+/// The files of a command, with those that the shell makes of `/sys/module/kvm/parameters/{nested,ept}`.
+fn spelled_out(line: &str) -> Vec<String> {
+    let plain = || announced(line).into_iter().map(str::to_owned).collect::<Vec<_>>();
+    let Some((head, rest)) = line.split_once('{') else { return plain() };
+    let Some((names, tail)) = rest.split_once('}').filter(|(_, tail)| !tail.contains('{')) else { return plain() };
+    let (Some(before), Some(behind)) = (head.rsplit(' ').next(), tail.split(' ').next()) else { return plain() };
+    // The command without its braces says whether it prints these files and nothing else.
+    let single = format!("{head}{}{tail}", names.split(',').next().unwrap_or_default());
+    match announced(&single).len() {
+        1 => names.split(',').map(|name| format!("{before}{name}{behind}")).collect(),
+        _ => plain(),
+    }
+}
+
 /// `==> FILE <==`: the name of a file whose lines have blocks of their own.
 pub(super) fn heading(text: &Text<'_>, at: usize, _: &mut Pasted) -> usize {
     usize::from(text.at(at).starts_with("==> ") && text.at(at).ends_with(" <=="))
@@ -59,7 +73,7 @@ pub(super) fn settings(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize
     if let Some((file, value)) = prefixed(text.at(at)) {
         return usize::from(is_setting(file) && note(pasted, file, value, text.place(at)));
     }
-    let files = announced(text.at(at));
+    let files = spelled_out(text.at(at));
     if files.is_empty() || !files.iter().all(|file| is_setting(file)) {
         return 0;
     }
@@ -72,7 +86,7 @@ pub(super) fn settings(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize
     };
     let mut end = at + 1;
     for file in files {
-        if is_value(end) && note(pasted, file, text.at(end), text.place(end)) {
+        if is_value(end) && note(pasted, &file, text.at(end), text.place(end)) {
             end += 1;
         }
     }
@@ -113,7 +127,7 @@ mod tests {
     fn settings_are_known_by_the_names_of_their_files() {
         let text = "# cat /sys/kernel/mm/transparent_hugepage/enabled\nalways madvise [never]\n# cat /sys/kernel/mm/ksm/run\n1\n\
                     $ grep . /sys/kernel/mm/ksm/*\n/sys/kernel/mm/ksm/pages_sharing:120\n==> /sys/kernel/mm/ksm/sleep_millisecs <==\n20\n\n\
-                    vm.swappiness = 60\n";
+                    vm.swappiness = 60\n# cat /sys/module/kvm_intel/parameters/{nested,ept}\nY\nN\n";
         let machine = read(&[("t".to_owned(), text.to_owned())]);
         assert_eq!(machine.sources[0].2, 0, "{:?}", machine.strange);
         for (path, value) in [
@@ -122,6 +136,7 @@ mod tests {
             ("sys/kernel/mm/ksm/pages_sharing", "120"),
             ("sys/kernel/mm/ksm/sleep_millisecs", "20"),
             ("proc/sys/vm/swappiness", "60"),
+            ("sys/module/kvm_intel/parameters/ept", "N"),
         ] {
             assert_eq!(machine.setting(path), Some(value), "{path}");
         }

@@ -42,8 +42,13 @@ pub(super) fn numatune(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize
     let Some(mode) = value(at, "numa_mode") else { return 0 };
     let Some(nodes) = value(at + 1, "numa_nodeset") else { return 0 };
     let nodes = CpuSet::parse(nodes).filter(|nodes| !nodes.is_empty());
-    if let (Some(nodes), Some(domain)) = (nodes, pasted.named()) {
-        domain.memory_nodes = Some((nodes, mode.to_owned()));
+    match (nodes, pasted.named()) {
+        (Some(nodes), Some(domain)) => domain.memory_nodes = Some((nodes, mode.to_owned())),
+        (None, Some(domain)) => {
+            let vm = domain.name.clone();
+            pasted.quote("numatune", &vm, &format!("{mode}, and no node is named"), text.place(at + 1));
+        }
+        _ => {}
     }
     2
 }
@@ -192,8 +197,17 @@ fn named_mask(name: &str, set: Fact<CpuSet>, pasted: &mut Pasted) -> usize {
 }
 
 /// Commands of virsh whose output is of the domain that they name.
-const NAME_A_DOMAIN: &[&str] =
-    &["vcpupin", "emulatorpin", "iothreadpin", "iothreadinfo", "dommemstat", "dumpxml", "vcpuinfo", "schedinfo"];
+const NAME_A_DOMAIN: &[&str] = &[
+    "vcpupin",
+    "emulatorpin",
+    "iothreadpin",
+    "iothreadinfo",
+    "dommemstat",
+    "dumpxml",
+    "vcpuinfo",
+    "schedinfo",
+    "numatune",
+];
 
 /// A `virsh` command: what follows is of the domain that it names. One that pins says where somebody wanted the thread.
 pub(super) fn command(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {

@@ -3,8 +3,8 @@
 use super::{Pasted, Text};
 
 /// Programs whose output is read here, and those that people pass it through.
-const PROGRAMS: &str = "cat dmesg ethtool free grep head iostat iperf3 lscpu lstopo lsvmbus mpstat numactl numastat ovs-appctl ovs-vsctl pgrep \
-    pidstat ps sar sysctl tail taskset top turbostat virsh vmstat watch";
+const PROGRAMS: &str = "cat chrt dmesg ethtool free grep head iostat iperf3 lscpu lstopo lsvmbus mpstat nproc numactl numastat ovs-appctl ovs-vsctl \
+    perf pgrep pidstat ps sar sysctl systemctl tail taskset top turbostat uptime virsh vmstat watch";
 
 /// The words of the command on a line, from its program on: `[root@host ~]# LC_ALL=C lscpu -e` has `lscpu` and `-e`.
 /// A line without a prompt has one if it is nothing but a program and its options, with numbers as their values.
@@ -31,6 +31,15 @@ pub(super) fn first_behind<'t>(text: &Text<'t>, at: usize, word: &str) -> Option
     let words = command(text.at(at.checked_sub(1)?))?;
     let behind = words.iter().position(|known| *known == word)? + 1;
     words[behind..].iter().take_while(|word| **word != "|").find(|word| !word.starts_with('-')).copied()
+}
+
+/// The VM whose process the command just above asks for: `numastat -p $(pgrep -f guest=web)`.
+pub(super) fn asked_guest<'t>(text: &Text<'t>, at: usize) -> Option<&'t str> {
+    const ABOVE: usize = 3;
+    let above = (at.saturating_sub(ABOVE)..at).rev().map(|line| text.at(line)).find(|line| !line.is_empty())?;
+    let (_, name) = above.split_once("guest=").filter(|_| above.contains("pgrep "))?;
+    let end = name.find(|letter: char| !(letter.is_alphanumeric() || "-_.".contains(letter))).unwrap_or(name.len());
+    Some(&name[..end]).filter(|name| !name.is_empty())
 }
 
 /// A prompt says what comes, and nothing else.

@@ -38,6 +38,23 @@ pub(super) fn command(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize 
     1
 }
 
+/// What is set for all nodes together, below the command that prints it.
+pub(super) fn datacenter(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    if !text.at(at).contains("/etc/pve/datacenter.cfg") {
+        return 0;
+    }
+    let lines = (at + 1..text.lines.len()).map_while(|line| Some((line, pair(text.at(line))?)));
+    let mut end = at + 1;
+    for (line, (key, value)) in lines {
+        pasted.quote(&format!("{DATACENTER}{key}"), "", value, text.place(line));
+        end = line + 1;
+    }
+    if end > at + 1 { end - at } else { 0 }
+}
+
+/// What stands before the keys of `datacenter.cfg` where they are quoted.
+const DATACENTER: &str = "datacenter.cfg, ";
+
 /// A key and its value, and the line.
 type Pairs<'a> = BTreeMap<&'a str, (usize, &'a str)>;
 

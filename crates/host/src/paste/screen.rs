@@ -1,7 +1,7 @@
 //! `top`, of processes or of threads (`-H`): columns by the header, because everybody sets them otherwise.
 
-use super::{Pasted, Text, memory, totals};
-use crate::machine::{Screen, TopRow};
+use super::{Pasted, Text, groups, memory, prompt, totals};
+use crate::machine::{Role, Screen, TopRow, role_of};
 
 /// What stands above the rows: how each line begins, and a word that it has besides. Names: procps-ng 4.0, top(1); before 3.3
 /// `Cpu(s):` and `Mem:`.
@@ -27,6 +27,10 @@ pub(super) fn head(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
         return 0;
     }
     memory::of_screen(text, at, pasted);
+    // Whose threads these are stands in the command alone.
+    if let Some(vm) = prompt::asked_guest(text, at).filter(|_| line.starts_with("top - ")) {
+        pasted.domain(vm);
+    }
     let Some((cpu, shares)) = line.trim_start_matches('%').strip_prefix("Cpu").and_then(|rest| rest.split_once(':'))
     else {
         return 1;
@@ -87,8 +91,17 @@ pub(super) fn top(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     if end == at + 1 {
         return 0;
     }
+    own_first_threads(&mut screen.rows);
     pasted.machine.screens.push(screen);
     end - at
+}
+
+/// Where vCPUs have threads with names of their own, the thread with QEMU's name is the first of its process, and its number is the
+/// process's: its share is its own, and none of the others'.
+fn own_first_threads(rows: &mut [TopRow]) {
+    if rows.iter().any(|row| matches!(role_of(&row.command), Some((Role::Vcpu(_), _)))) {
+        rows.iter_mut().filter(|row| groups::is_qemu(&row.command)).for_each(|row| row.process = Some(row.pid));
+    }
 }
 
 /// Rows of `top` whose header was left out, in the layout that it has by itself.
@@ -122,7 +135,8 @@ pub(super) fn bare(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
         return 0;
     }
     let taken = rows.len();
-    let rows = rows.into_iter().filter(|_| pasted.may_take_row()).collect();
+    let mut rows: Vec<TopRow> = rows.into_iter().filter(|_| pasted.may_take_row()).collect();
+    own_first_threads(&mut rows);
     pasted.machine.screens.push(Screen { place: text.place(at), rows });
     taken
 }

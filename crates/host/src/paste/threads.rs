@@ -29,6 +29,7 @@ pub(super) fn finish(mut pasted: Pasted) -> Machine {
         machine.topology.online = (0..count.value).collect();
         (machine.topology.cores_unknown, machine.topology.place) = (true, count.place);
     }
+    free_pages(&mut machine);
     let vms = name_domains(&mut machine);
     for row in machine.screens.iter().flat_map(|screen| &screen.rows) {
         // A definition says it all; a screen may have cut the command.
@@ -49,7 +50,7 @@ pub(super) fn finish(mut pasted: Pasted) -> Machine {
     for domain in &domains {
         let rows = by_vm.get(domain.name.as_str()).map_or(&[][..], Vec::as_slice);
         let owner = vms.processes.get(&domain.name).copied().or(domain.pid);
-        let mut threads = of_domain(domain, rows, owner);
+        let mut threads = of_domain(domain, rows, owner, &limits::vcpus_of(&machine.quotas, &domain.name));
         for thread in &mut threads {
             if let Role::Vcpu(vcpu) = thread.role {
                 thread.time_group = limits::group_of(&machine.quotas, &domain.name, vcpu);
@@ -107,6 +108,26 @@ pub(super) fn finish(mut pasted: Pasted) -> Machine {
     }
     tell_of_others(&mut machine, &rows);
     machine
+}
+
+/// Huge pages of nodes whose files stand in the text, one by one: how many there are, and how many are free.
+fn free_pages(machine: &mut Machine) {
+    const ROOT: &str = "sys/devices/system/node/node";
+    let told: Vec<(u32, u64, u64, u64)> = machine
+        .settings
+        .iter()
+        .filter_map(|(path, free)| {
+            let (folder, _) = path.split_once("/free_hugepages")?;
+            let (node, size) = folder.strip_prefix(ROOT)?.split_once("/hugepages/hugepages-")?;
+            let all = machine.setting(&format!("{folder}/nr_hugepages"))?;
+            let node = node.parse().ok().filter(|node| *node < budget::NODES)?;
+            let kib = size.strip_suffix("kB")?.parse().ok()?;
+            Some((node, kib, all.trim().parse().ok()?, free.value.trim().parse().ok()?))
+        })
+        .collect();
+    for (node, kib, all, free) in told {
+        machine.nodes.entry(node).or_default().huge_pages.push((kib, all, free));
+    }
 }
 
 /// Processes of QEMU of which nothing tells the VM: what the screen says of them.
@@ -242,8 +263,8 @@ fn name_domains(machine: &mut Machine) -> Vms {
     vms
 }
 
-/// Threads of one domain, whose process is `owner`.
-fn of_domain(domain: &Domain, rows: &[&TopRow], owner: Option<i32>) -> Vec<Thread> {
+/// Threads of one domain, whose process is `owner`; `limited` are vCPUs of whose groups something was told.
+fn of_domain(domain: &Domain, rows: &[&TopRow], owner: Option<i32>, limited: &BTreeSet<u32>) -> Vec<Thread> {
     let mut by_id: BTreeMap<i32, Vec<&TopRow>> = BTreeMap::new();
     rows.iter().for_each(|row| by_id.entry(row.pid).or_default().push(*row));
     let role = |rows: &[&TopRow]| role_of(program(&rows[0].command));
@@ -255,7 +276,8 @@ fn of_domain(domain: &Domain, rows: &[&TopRow], owner: Option<i32>) -> Vec<Threa
         thread
     };
     // Those that a domain must have, and those that were seen: vCPU 4 does not say that there is a thread of vCPU 0.
-    let numbers: BTreeSet<u32> = (0..domain.vcpu_count()).chain(vcpus.keys().copied()).collect();
+    let numbers: BTreeSet<u32> =
+        (0..domain.vcpu_count()).chain(vcpus.keys().copied()).chain(limited.iter().copied()).collect();
     for vcpu in numbers.iter().copied().take_while(|vcpu| *vcpu < base::cpus::MOST_CPUS) {
         let mut thread = make(Role::Vcpu(vcpu), &format!("CPU {vcpu}"), domain.vcpu_pin(vcpu));
         if let Some((tid, assumed)) = vcpus.get(&vcpu) {

@@ -229,7 +229,11 @@ impl<S: Sink> Walk<S> {
             Role::NestedIntercepts => thread.nested_intercepts(now_ns, cx),
             Role::UserspaceExit => {
                 thread.userspace_exit(now_ns, cx);
-                self.faults.userspace(me, event.or_zero(0), now_ns);
+                // An int of the kernel's, negative where KVM_RUN failed.
+                match event.or_zero(1) as i32 {
+                    errno @ ..0 => self.faults.failed(me, errno.unsigned_abs(), now_ns),
+                    0.. => self.faults.userspace(me, event.or_zero(0), now_ns),
+                }
             }
             Role::Emulate | Role::InjectException | Role::PageFault => self.serves(me, event, role, now_ns),
             Role::Served => thread.serves(now_ns, cx),

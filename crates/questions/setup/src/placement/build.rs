@@ -2,6 +2,7 @@
 //!
 //! A machine of which files were read is taken from them; pasted notes count where there are no files.
 
+use super::below;
 use super::culprits::Verdicts;
 use super::model::{Model, Wishes};
 use super::proposal::Proposal;
@@ -45,6 +46,7 @@ pub fn build(input: &Input, wishes: &Wishes) -> (Vec<Model>, Vec<Problem>) {
         models.push(model(level, &machine.id, facts, pasted, wishes));
     }
     models.retain(|model| !model.machine.is_empty());
+    below::note(&mut models);
     (models, problems)
 }
 
@@ -53,7 +55,7 @@ pub fn model(level: Level, id: &str, machine: Machine, pasted: bool, wishes: &Wi
     let of_host = matches!(level, Level::L0 | Level::Unknown).then(|| wishes.polling.clone()).flatten();
     let proposal = Proposal::of(&machine, &Wishes { polling: of_host, ..wishes.clone() });
     let verdicts = Verdicts::of(&machine);
-    Model { id: id.to_owned(), level, machine, proposal, verdicts, pasted }
+    Model { id: id.to_owned(), level, machine, proposal, verdicts, pasted, caps_below: Vec::new() }
 }
 
 fn note(path: &std::path::Path, most_bytes: u64) -> std::io::Result<String> {

@@ -1,8 +1,8 @@
 //! What the host says of itself as a whole besides its CPUs, value by value.
 
 use super::model::Model;
-use ::host::machine::{Gauge, Nic};
-use base::number::{bytes, duration, percent, rate, thousands};
+use ::host::machine::{Gauge, Interface, Nic};
+use base::number::{bytes, duration, many, percent, rate, thousands};
 use base::{Cell, Shown, Table, TableSpec, shown, table};
 
 pub(super) const HOST: TableSpec = table! {
@@ -35,12 +35,48 @@ pub(super) fn table(models: &[Model]) -> Table {
             let (what, unit) = gauge.kind.words();
             row(what, &gauge.subject, &gauge.place, Some(gauge.value), unit, told(gauge));
         }
+        // How all CPUs were used, told last; a list of intervals has a row for each elsewhere.
+        if let Some(all) = model.machine.total_use.last().filter(|_| model.pasted) {
+            let shares = &all.value.shares;
+            let parts = [
+                ("busy", shares.busy),
+                ("interrupts", shares.irq),
+                ("softirqs", shares.softirq),
+                ("stolen", shares.steal),
+                ("idle", shares.idle),
+            ];
+            let parts = parts.iter().filter(|(name, share)| *share >= 0.000_5 || *name == "idle");
+            let told: Vec<String> = parts.map(|(name, share)| format!("{name} {}", percent(*share))).collect();
+            row("time of all CPUs", "", &all.place, Some(shares.idle), "share", told.join(", "));
+        }
+        for pmd in model.machine.switch.pmds.iter().filter(|_| model.pasted) {
+            for queue in &pmd.queues {
+                let subject = format!("queue {} of {}, polled on CPU {}", queue.queue, queue.port, pmd.cpu);
+                let told = queue.usage.map_or("not measured".to_owned(), percent);
+                row("a receive queue takes", &subject, &pmd.place, queue.usage, "share", told);
+            }
+        }
         for process in &model.machine.process_memory {
             for (node, there) in &process.bytes.value {
                 let (what, value) = (format!("memory on node {node}"), *there as f64);
                 let subject = format!("{} ({})", process.pid, process.name);
                 row(&what, &subject, &process.bytes.place, Some(value), "B", bytes(value));
             }
+        }
+        // An element that was pasted alone is all that was told of its VM.
+        let pieces =
+            model.machine.domains.iter().filter(|domain| model.pasted && domain.whole.is_none() && !domain.by_command);
+        for (domain, interface) in
+            pieces.flat_map(|domain| domain.interfaces.iter().map(move |interface| (domain, interface)))
+        {
+            row(
+                "an interface",
+                &format!("{} of {}", interface.name, domain.name),
+                &interface.place,
+                None,
+                "",
+                card(interface),
+            );
         }
         for nic in model.machine.nics.iter().filter(|_| model.pasted) {
             for (what, limits) in [("queues", &nic.channels), ("ring", &nic.rings)] {
@@ -76,6 +112,15 @@ pub(super) fn table(models: &[Model]) -> Table {
         }
     }
     table
+}
+
+/// `bridge br0, virtio, vhost, 16 queues`.
+fn card(interface: &Interface) -> String {
+    let source =
+        interface.source.as_ref().map_or(interface.kind.clone(), |source| format!("{} {source}", interface.kind));
+    let queues = interface.queues.map(|queues| many(queues.into(), "queue"));
+    let parts = [Some(source), interface.model.clone(), interface.driver.clone(), queues];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// What a card counted: those of lost packets first, and none that never counted; with what it counted since the first look.

@@ -12,6 +12,7 @@
 
 pub(crate) mod advise;
 pub(crate) mod asked;
+mod below;
 pub mod build;
 pub(crate) mod checks;
 pub(crate) mod culprits;

@@ -1,5 +1,6 @@
 //! The words for placements: a machine, what its threads want, and what could be done.
 
+use super::below::Cap;
 use super::culprits::Verdicts;
 use super::proposal::Proposal;
 use super::solver::Goal;
@@ -59,6 +60,8 @@ pub struct Model {
     pub(crate) verdicts: Verdicts,
     /// True if it was pasted rather than read from files.
     pub pasted: bool,
+    /// Limits of the VMs one level below, one of which this machine may be.
+    pub(crate) caps_below: Vec<Cap>,
 }
 
 /// How much CPU a thread wants: known, or between two bounds.

@@ -10,7 +10,7 @@
 //! Two samples say who ran on the same CPU; only a trace says who ran while a thread was runnable.
 
 use super::model::Model;
-use base::number::percent;
+use base::number::{duration, percent};
 use base::{About, Cell, Evidence, Level, Section, Table, TableSpec, shown, table};
 use facts::Case;
 use facts::ledger::measure::{Measures, measure};
@@ -37,20 +37,54 @@ struct Wait {
     part: f64,
 }
 
-/// Adds what the traces of the case show about the threads of `models`.
-pub(super) fn add(case: &Case, models: &[Model], section: &mut Section) {
-    if case.input().parts.is_empty() {
-        return;
+/// Who took CPUs from vCPUs, by the traces.
+pub(super) struct Taken {
+    /// Of vCPUs that waited long enough to be worth a sentence.
+    waits: Vec<Wait>,
+    /// Where all waited for less, the longest.
+    brief: Option<(Wait, u64)>,
+}
+
+impl Taken {
+    /// What the traces of the case show about the threads of `models`.
+    pub(super) fn of(case: &Case, models: &[Model]) -> Self {
+        if case.input().parts.is_empty() {
+            return Self { waits: Vec::new(), brief: None };
+        }
+        let (waits, short): (Vec<_>, Vec<_>) = waits(&measure(case.ledger(), case.given()), models)
+            .into_iter()
+            .partition(|(wait, _)| wait.ready > WORTH_SAYING);
+        let waits: Vec<Wait> = waits.into_iter().map(|(wait, _)| wait).collect();
+        let longest = short.into_iter().max_by_key(|(_, ns)| *ns);
+        Self { brief: longest.filter(|_| waits.is_empty()), waits }
     }
-    let waits = waits(&measure(case.ledger(), case.given()), models);
-    let Some(worst) = waits.iter().max_by(|a, b| (a.ready * a.part).total_cmp(&(b.ready * b.part))) else { return };
-    section.summary = format!("{} In the trace {}.", section.summary, sentence(worst));
-    section.tables.push(table(&waits));
-    for finding in section.findings.iter_mut().filter(|finding| ABOUT_SHARING.contains(&finding.rule)) {
-        // The name of a machine stands before the VM's where there are several.
-        let vm = finding.subject.rsplit(':').next().unwrap_or_default().to_owned();
-        let about = waits.iter().filter(|wait| wait.vm == vm);
-        finding.evidence.extend(about.map(evidence));
+
+    /// Whether anybody took a CPU from a vCPU, for however long.
+    pub(super) fn is_any(&self) -> bool {
+        !self.waits.is_empty() || self.brief.is_some()
+    }
+
+    /// Adds it to the answer.
+    pub(super) fn add(self, section: &mut Section) {
+        let said =
+            match (self.waits.iter().max_by(|a, b| (a.ready * a.part).total_cmp(&(b.ready * b.part))), &self.brief) {
+                (Some(worst), _) => format!("In the trace {}.", sentence(worst)),
+                (None, Some((wait, ns))) => {
+                    format!("In the trace {}, {} in all.", sentence(wait), duration(*ns as f64))
+                }
+                (None, None) => return,
+            };
+        section.summary = format!("{} {said}", section.summary).trim_start().to_owned();
+        if self.waits.is_empty() {
+            return;
+        }
+        section.tables.push(table(&self.waits));
+        for finding in section.findings.iter_mut().filter(|finding| ABOUT_SHARING.contains(&finding.rule)) {
+            // The name of a machine stands before the VM's where there are several.
+            let vm = finding.subject.rsplit(':').next().unwrap_or_default().to_owned();
+            let about = self.waits.iter().filter(|wait| wait.vm == vm);
+            finding.evidence.extend(about.map(evidence));
+        }
     }
 }
 
@@ -69,23 +103,23 @@ fn sentence(wait: &Wait) -> String {
     )
 }
 
-/// The vCPUs that were runnable, each with who ran most meanwhile.
-fn waits(measures: &[Measures<'_>], models: &[Model]) -> Vec<Wait> {
+/// The vCPUs that were runnable, each with who ran most meanwhile, and for how long that one did.
+fn waits(measures: &[Measures<'_>], models: &[Model]) -> Vec<(Wait, u64)> {
     // Thread ids of a guest's own trace are those of another machine.
     let hosts = measures.iter().filter(|measure| measure.part.level == Level::L0);
     let vcpus = hosts.flat_map(|measure| measure.vcpus.iter().map(move |vcpu| (measure, *vcpu)));
     vcpus.filter_map(|(measure, vcpu)| wait(measure, vcpu, models)).collect()
 }
 
-fn wait(measure: &Measures<'_>, vcpu: &Vcpu, models: &[Model]) -> Option<Wait> {
+fn wait(measure: &Measures<'_>, vcpu: &Vcpu, models: &[Model]) -> Option<(Wait, u64)> {
     let (wall_ns, ready_ns) = (vcpu.sums.wall_ns() as f64, vcpu.sums.ns(State::Preempted) as f64);
-    if wall_ns <= 0.0 || ready_ns / wall_ns <= WORTH_SAYING {
+    if wall_ns <= 0.0 || ready_ns <= 0.0 {
         return None;
     }
     // Thread 0 is the idle task: a CPU that was free, and no rival.
     let rivals = vcpu.sums.preemptors.iter().filter_map(|(tid, sums)| Some(((*tid).filter(|tid| *tid != 0)?, sums)));
     let (tid, most) = rivals.max_by_key(|(_, sums)| sums.total_ns)?;
-    Some(Wait {
+    let wait = Wait {
         machine: measure.part.machine.clone(),
         vm: thread(models, vcpu.tid).map_or_else(|| vcpu.vm.clone(), |(vm, _)| vm),
         vcpu: vcpu.vcpu.into(),
@@ -93,7 +127,8 @@ fn wait(measure: &Measures<'_>, vcpu: &Vcpu, models: &[Model]) -> Option<Wait> {
         by: thread(models, tid).map_or_else(|| measure.task_name(tid), |(vm, role)| format!("{role} of {vm}")),
         by_tid: tid.into(),
         part: (most.total_ns as f64 / ready_ns).min(1.0),
-    })
+    };
+    Some((wait, most.total_ns))
 }
 
 /// VM and role of a thread of the lowest machine, which is the one that the host's trace is of.

@@ -5,10 +5,12 @@ use super::model::Model;
 use super::proposal::{Advice, Verdict};
 use super::{figure, host, hypotheses, known, preemptors, rivals, tables, unknowns};
 use crate::placements::placements;
-use ::host::machine::{Role, Thread, Topology};
+use crate::tongue::translated;
+use ::host::Machine;
+use ::host::machine::{Domain, Role, Thread, Topology};
 use base::in_order;
 use base::number::{duration, list, many};
-use base::{Level, Section, Severity};
+use base::{Finding, Level, Section, Severity};
 use facts::{Answer, Case, Error};
 
 /// The question this folder answers.
@@ -25,8 +27,9 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
         return Ok(None);
     }
     super::asked::check(models, &case.given().queries.get().cloned().unwrap_or_default())?;
-    let mut section = section(models);
-    preemptors::add(case, models, &mut section);
+    let taken = preemptors::Taken::of(case, models);
+    let mut section = section_of(models, taken.is_any());
+    taken.add(&mut section);
     Ok(Some(Answer { section, problems: problems.clone() }))
 }
 
@@ -37,11 +40,22 @@ pub fn definitions(case: &Case, rank: u64) -> Vec<String> {
     of_rank.map(|definition| definition.xml).collect()
 }
 
+/// Of machines without a trace.
 pub fn section(models: &[Model]) -> Section {
+    section_of(models, false)
+}
+
+/// `is_traced` says that a trace shows somebody who took a CPU from a vCPU.
+fn section_of(models: &[Model], is_traced: bool) -> Section {
     let mut section = Section::new("placement", QUESTION);
     section.about = models.iter().flat_map(|model| about(model, models.len() > 1)).collect();
     section.findings = in_order(models.iter().flat_map(|model| advise(model, models.len() > 1)).collect());
-    section.summary = summary(models, &section);
+    // What one machine's finding types on another is in the words of whoever manages the VMs there.
+    for model in models {
+        let other = |finding: &&mut Finding| finding.rule == "PLC-BED" && finding.level == model.level;
+        section.findings.iter_mut().filter(other).for_each(|finding| translated(&model.machine, finding));
+    }
+    section.summary = summary(models, &section, is_traced);
     section.tables = [tables::proposal, tables::plans, tables::threads, tables::cpus, tables::domain_xml]
         .map(|table| table(models))
         .into();
@@ -64,21 +78,19 @@ fn about(model: &Model, several: bool) -> Vec<String> {
     let (machine, topology) = (&model.machine, &model.machine.topology);
     let count = |wanted: fn(&Role) -> bool| machine.threads.iter().filter(|thread| wanted(&thread.role)).count() as u64;
     let cpus = topology_of(topology);
-    // A VM of which nobody told a vCPU has some nevertheless.
-    let vcpus = match count(|role| matches!(role, Role::Vcpu(_))) {
-        0 if !machine.domains.is_empty() => "an unknown number of vCPUs".to_owned(),
-        vcpus => many(vcpus, "vCPU"),
-    };
+    let vcpus = vcpus_of(machine);
     // Who read no process has not counted VMs.
     let is_known = |thread: &Thread| thread.vm.is_some() || thread.role != Role::Other;
     let is_counted = machine.lists_processes || !machine.domains.is_empty() || machine.threads.iter().any(is_known);
     let vms = match is_counted {
-        true => format!(
-            "{} with {}, {}",
-            many(machine.domains.len() as u64, "VM"),
-            vcpus,
-            many(count(|role| matches!(role, Role::Vhost)), "vhost thread"),
-        ),
+        true => {
+            let workers = count(|role| matches!(role, Role::Vhost));
+            // Where neither a definition nor a list of processes was whole, nobody knows that there is none.
+            let is_whole = |domain: &Domain| domain.whole.is_some() || domain.by_command;
+            let is_known = workers > 0 || !model.pasted || machine.domains.iter().all(is_whole);
+            let workers = is_known.then(|| format!(", {}", many(workers, "vhost thread")));
+            format!("{} with {vcpus}{}", many(machine.domains.len() as u64, "VM"), workers.unwrap_or_default())
+        }
         false => "no process was read, so its VMs are not known".to_owned(),
     };
     // Of which level a text is that shows neither VMs nor a hypervisor below, nobody told.
@@ -120,6 +132,25 @@ fn about(model: &Model, several: bool) -> Vec<String> {
     lines
 }
 
+/// How many vCPUs the VMs have: a number above that of a thread nobody saw says that there are more, and so does a group of one alone.
+fn vcpus_of(machine: &Machine) -> String {
+    let number = |thread: &Thread| if let Role::Vcpu(number) = thread.role { Some(number) } else { None };
+    let (mut all, mut is_least) = (machine.threads.iter().filter_map(number).count() as u64, false);
+    for domain in machine.domains.iter().filter(|domain| domain.vcpu_count() == 0) {
+        let of_it = || machine.threads_of(&domain.name).filter(|thread| number(thread).is_some());
+        let last = of_it().filter_map(number).map(|number| number + 1).max().unwrap_or(0);
+        let unseen = u64::from(last).saturating_sub(of_it().count() as u64);
+        all += unseen;
+        is_least |= unseen > 0 || of_it().any(|thread| thread.tid.is_none());
+    }
+    match all {
+        // A VM of which nobody told a vCPU has some nevertheless.
+        0 if !machine.domains.is_empty() => "an unknown number of vCPUs".to_owned(),
+        all if is_least => format!("at least {}", many(all, "vCPU")),
+        all => many(all, "vCPU"),
+    }
+}
+
 /// `96 CPUs on 48 cores, 2 packages, 16 last-level caches and 8 nodes`; packages and caches where they are several.
 fn topology_of(topology: &Topology) -> String {
     if topology.cpus.is_empty() {
@@ -144,7 +175,7 @@ fn vms(models: &[Model]) -> usize {
 }
 
 /// The answer as a person would say it.
-fn summary(models: &[Model], section: &Section) -> String {
+fn summary(models: &[Model], section: &Section, is_traced: bool) -> String {
     let worst =
         section.findings.iter().find(|finding| finding.severity >= Severity::Medium && finding.rule.starts_with("PLC"));
     if vms(models) == 0 {
@@ -169,6 +200,8 @@ fn summary(models: &[Model], section: &Section) -> String {
     let mut sentences = Vec::new();
     match worst {
         Some(finding) => sentences.push(format!("{}.", sentence_case(&finding.title))),
+        // The trace says who competes, in a sentence of its own.
+        None if is_traced => {}
         None if models.iter().any(shows_threads) => {
             sentences.push(format!("Nothing here shows threads of VMs competing for a CPU{}.", untold(models)));
         }

@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! machines (placements) ---\
-//! what programs measured ---> Scene --rules--> findings: who is full, what the firmware took, which clock a guest reads, what a commit waits for
-//! what programs counted ---/
+//! what programs measured ---> Scene --rules--> findings: who is full, what the firmware took, which clock a guest reads, what a commit waits for,
+//! what programs counted ---/                             which limit binds, whose work a guest's exits are
+//! who took CPUs (a trace) -/
 //! ```
 //! A rule looks at what was told, and says nothing where it was not.
 
@@ -17,6 +18,7 @@ use crate::tongue::translated;
 use base::recording::Recording;
 use base::{Finding, Level, Section, in_order};
 use facts::counts::Counted;
+use facts::ledger::measure::measure;
 use facts::samples::SampleFile;
 use facts::{Answer, Case, Error};
 
@@ -28,6 +30,17 @@ pub(crate) struct Scene<'a> {
     pub(crate) results: &'a [SampleFile],
     pub(crate) counts: &'a [Counted],
     pub(crate) recording: &'a Recording,
+    pub(crate) preemptors: Vec<Preemptor>,
+}
+
+/// Who took the CPU from a vCPU, by a host's trace.
+pub(crate) struct Preemptor {
+    pub(crate) name: String,
+    pub(crate) tid: i32,
+    pub(crate) vcpu: u32,
+    pub(crate) count: u64,
+    pub(crate) total_ns: u64,
+    pub(crate) longest_ns: u64,
 }
 
 impl Scene<'_> {
@@ -49,6 +62,7 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
         results: &case.results().list,
         counts: &input.counts.list,
         recording: &input.recording,
+        preemptors: preemptors(case),
     };
     let findings = findings(&scene);
     let Some(first) = findings.first() else { return Ok(None) };
@@ -56,6 +70,28 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     section.summary = format!("{}.", capital(&first.title));
     section.findings = findings;
     Ok(Some(Answer { section, problems: Vec::new() }))
+}
+
+/// Those of all vCPUs; none where nothing was traced.
+fn preemptors(case: &Case) -> Vec<Preemptor> {
+    if case.input().parts.is_empty() {
+        return Vec::new();
+    }
+    let measures = measure(case.ledger(), case.given());
+    let hosts = measures.iter().filter(|measure| measure.part.level == Level::L0);
+    let vcpus = hosts.flat_map(|measure| measure.vcpus.iter().map(move |vcpu| (measure, vcpu)));
+    let taken = vcpus.flat_map(|(measure, vcpu)| {
+        let known = vcpu.sums.preemptors.iter().filter_map(|(tid, sums)| Some(((*tid).filter(|tid| *tid != 0)?, sums)));
+        known.map(|(tid, sums)| Preemptor {
+            name: measure.task_name(tid),
+            tid,
+            vcpu: vcpu.vcpu,
+            count: sums.count,
+            total_ns: sums.total_ns,
+            longest_ns: sums.max_ns,
+        })
+    });
+    taken.collect()
 }
 
 fn findings(scene: &Scene<'_>) -> Vec<Finding> {
@@ -77,7 +113,7 @@ fn findings(scene: &Scene<'_>) -> Vec<Finding> {
 fn capital(text: &str) -> String {
     let mut letters = text.chars();
     // Names of threads, VMs and programs stay as they are.
-    let is_word = ["the ", "a ", "an ", "firmware", "thread ", "interrupt ", "softirq "]
+    let is_word = ["the ", "a ", "an ", "firmware", "thread ", "interrupt ", "softirq ", "one ", "disk "]
         .iter()
         .any(|article| text.starts_with(article));
     match letters.next().filter(|_| is_word) {

@@ -1,7 +1,10 @@
 //! The rules: what is told apart, put together.
 
 use super::Scene;
-use super::checks::{busy, caches, clock, firmware, storage, tracer};
+use super::checks::{
+    busy, caches, clock, firmware, hypervisors, limits, polling, real_time, recovery, storage, threads, tracer,
+    unmovable,
+};
 use base::Needs;
 use base::rule::{Words, limit};
 use facts::rule::Hit;
@@ -87,6 +90,17 @@ pub(super) const RULES: &[Rule] = &[
         ..Rule::checked_by(clock::read as Check)
     },
     Rule {
+        id: "SGN-KVMCLOCK",
+        per: "VM",
+        looks_at: "The clock that a guest's kernel reads, with the timers of its definition.",
+        why: "Linux reads kvm-clock without an exit, and takes hpet or the ACPI timer where it trusts its TSC no more and is shown no kvm-clock: then each \
+              reading goes to QEMU. EPT_MISCONFIG is how such an access exits, and no fault of the page tables. Caveat: what made the TSC untrusted may \
+              disturb other guests as well.",
+        needs: Needs::Reload,
+        source: "libvirt.org/formatdomain.html, Time keeping; arch/x86/kernel/kvmclock.c and kernel/time/clocksource.c, Linux 6.12",
+        ..Rule::checked_by(clock::hidden as Check)
+    },
+    Rule {
         id: "SGN-FLUSH",
         per: "disk",
         looks_at: "How long a flush takes, and how long a write: of libvirt's sums, of iostat, or of fio.",
@@ -116,10 +130,148 @@ pub(super) const RULES: &[Rule] = &[
         per: "file",
         looks_at: "What rtla found out about the sample that stopped it: the part that took most of it.",
         limits: &[limit("of the sample", tracer::MOST, "share")],
-        why: "rtla stops at the first sample over the limit and adds up what ran before the measuring thread did. What took most of it has to leave the CPU. \
-              Caveat: it is one sample; the next one may have another cause.",
-        source: "tools/tracing/rtla/src/timerlat_aa.c and Documentation/core-api/irq/irq-affinity.rst, Linux 6.12",
+        why: "rtla stops at the first sample over the limit and adds up what ran before the measuring thread did: a thread or an interrupt that took most of it is \
+              to be kept off that CPU, an idle state that did is not to be entered there. cyclictest asks for no idle states (/dev/cpu_dma_latency), rtla does \
+              so with --dma-latency alone. Caveat: it is one sample; the next one may have another cause.",
+        source: "tools/tracing/rtla/src/timerlat_aa.c, Documentation/core-api/irq/irq-affinity.rst and admin-guide/pm/cpuidle.rst, Linux 6.12; cpupower-idle-set(1); \
+                 cyclictest.c (set_latency_target), rt-tests 2.4",
         ..Rule::checked_by(tracer::blocker as Check)
+    },
+    Rule {
+        id: "SGN-IOLIMIT",
+        per: "disk",
+        looks_at: "What fio did, against the limits of the disks of VMs (blkdeviotune, iotune, Proxmox's iops and mbps), with the host's own times.",
+        limits: &[limit("by which it may be off the limit, of the limit", limits::AT_LIMIT, "share")],
+        why: "QEMU holds requests back as soon as a disk has used up what somebody allows it, and they wait in the guest's queue: with N requests at once \
+              each takes N divided by the limit, however fast the drive is. Other queues, threads or drives change nothing. Caveat: a limit is mostly \
+              there on purpose, for the others on that drive.",
+        source: "virsh(1), blkdeviotune, libvirt 10.0; docs/throttle.txt, QEMU 9.0; qm.conf(5), Proxmox VE 8.2; the threshold is our own",
+        ..Rule::checked_by(limits::disks as Check)
+    },
+    Rule {
+        id: "SGN-COPYLIMIT",
+        per: "disk",
+        looks_at: "How fast Proxmox copies a disk to another node, against the bandwidth limit that it names.",
+        limits: &[limit("by which it may be below the limit, of the limit", limits::COPY_AT_LIMIT, "share")],
+        why: "A task of Proxmox copies disks no faster than bwlimit says, in KiB a second: of the command, else of the storage, else of datacenter.cfg. \
+              Neither the network nor the drives bind it then. Caveat: without a limit the copy may take the link from guests.",
+        source: "qm(1), migrate --bwlimit; datacenter.cfg(5), bwlimit, Proxmox VE 8.2; the threshold is our own",
+        ..Rule::checked_by(limits::copies as Check)
+    },
+    Rule {
+        id: "SGN-NESTED",
+        per: "program",
+        looks_at: "Exits by instructions of virtualization (VMREAD, VMRESUME, VMRUN and others) among all that were counted, with how the VM is defined.",
+        limits: &[limit("of all exits", hypervisors::MUCH, "share")],
+        why: "Only a hypervisor makes such exits. Each exit of its own guests comes here first and is handed on, and whatever that hypervisor does about \
+              it may exit again. Windows runs on a hypervisor of its own as soon as the processor that it is shown can (virtualization-based security). \
+              Caveat: where the guest is to run VMs, that is its work.",
+        needs: Needs::Reload,
+        source: "Documentation/virt/kvm/x86/nested-vmx.rst and arch/x86/kvm/vmx/nested.c, Linux 6.12; learn.microsoft.com, virtualization-based security; \
+                 the threshold is our own",
+        ..Rule::checked_by(hypervisors::nested as Check)
+    },
+    Rule {
+        id: "SGN-POLLING",
+        per: "machine",
+        looks_at: "How fast KVM's counters of halt polling grow, with halt_poll_ns.",
+        limits: &[limit("CPUs", polling::MUCH, ""), limit("of the host's CPUs", polling::OF_HOST, "share")],
+        why: "When a vCPU halts, KVM polls for up to halt_poll_ns before the thread sleeps, which saves the wake-up where the guest has something to do \
+              soon. Where it has not, the CPU was busy for nothing: idle guests look like load in the kernel. Caveat: less of it makes wake-ups slower.",
+        source: "Documentation/virt/kvm/halt-polling.rst, Linux 6.12; the thresholds are our own",
+        ..Rule::checked_by(polling::halts as Check)
+    },
+    Rule {
+        id: "SGN-THREAD",
+        per: "thread",
+        looks_at: "Threads of QEMU, by their names, that run for a whole CPU.",
+        limits: &[limit("of a CPU", threads::FULL, "share")],
+        why: "QEMU does some things on one thread alone: when its CPU is full, that is the limit, however idle the host and the network are. Caveat: a \
+              screen shows a moment.",
+        source: "migration/migration.c and multifd.c, QEMU 9.0; virsh(1), migrate, libvirt 10.0; the threshold is our own",
+        ..Rule::checked_by(threads::full as Check)
+    },
+    Rule {
+        id: "SGN-RTLIMIT",
+        per: "machine",
+        looks_at: "The kernel's line that RT throttling began, with sched_rt_runtime_us and what programs measured.",
+        limits: &[limit("by which two lengths may differ and be the same", real_time::ALIKE, "share")],
+        why: "Threads with a real-time policy may run for sched_rt_runtime_us of each period in all; a vCPU that polls uses that up, and stands still for the \
+              rest. Caveat: without the limit such a thread leaves its CPU to nobody, the kernel's own threads among them.",
+        source: "Documentation/scheduler/sched-rt-group.rst and kernel/sched/rt.c, Linux 6.12; the threshold is our own",
+        ..Rule::checked_by(real_time::throttled as Check)
+    },
+    Rule {
+        id: "SGN-RECOVERY",
+        per: "machine",
+        looks_at: "Whether KVM's thread that recovers huge pages took a CPU from a vCPU, by a trace, with its parameters.",
+        limits: &[limit("at once", recovery::LONG_NS as f64, "ns"), limit("times", recovery::AGAIN as f64, "")],
+        why: "With the mitigation of iTLB multihit, KVM splits huge pages that a guest executes code from, and a thread of each VM joins them again, a part \
+              of them each period. It holds the VM's lock meanwhile, and runs on the CPUs that its VM may use. Caveat: without it a guest keeps small \
+              pages wherever it executed code.",
+        source: "Documentation/admin-guide/hw-vuln/multihit.rst and arch/x86/kvm/mmu/mmu.c, Linux 6.12; the threshold is our own",
+        ..Rule::checked_by(recovery::pages as Check)
+    },
+    Rule {
+        id: "SGN-CORES",
+        per: "program",
+        looks_at: "How many cores testpmd forwards on, and how many streams it has (show config fwd).",
+        why: "testpmd gives streams to --nb-cores cores, one where nobody says how many, whatever -l names: that one core is the limit of all ports. \
+              Caveat: where packets are lost elsewhere, more cores send more into that.",
+        source: "testpmd user guide, --nb-cores and set nbcore, DPDK 23.11",
+        ..Rule::checked_by(busy::forwarder as Check)
+    },
+    Rule {
+        id: "SGN-FIOCPU",
+        per: "job",
+        looks_at: "The CPU time that fio says its job used, of the user and of the kernel.",
+        limits: &[limit("of a CPU", busy::JOB, "share")],
+        why: "A job of fio is one thread: when it needs its CPU whole to ask for requests, it asks for no more, and a disk that is busy all the time \
+              (%util) may still have room for others. Caveat: time of the kernel may be exits that the host handles, in a nested guest most of it.",
+        source: "fio HOWTO, Interpreting the output (cpu), fio 3.33; iostat(1), %util; the threshold is our own",
+        ..Rule::checked_by(busy::jobs as Check)
+    },
+    Rule {
+        id: "SGN-UNMOVABLE",
+        per: "VM",
+        looks_at: "The condition LiveMigratable of a VMI of KubeVirt, with its reason, its eviction strategy and the claims of its volumes.",
+        why: "KubeVirt checks what a live migration needs before it begins, such as disks that both nodes can open, and says so in this condition. With an \
+              eviction strategy that wants a migration its webhook then refuses each eviction: a drain goes on asking, and no timeout or bandwidth changes \
+              that. Caveat: a condition is as old as its time says.",
+        needs: Needs::Reload,
+        source: "kubevirt.io user guide, Live Migration (limitations) and Node maintenance (eviction strategies), KubeVirt 1.2",
+        ..Rule::checked_by(unmovable::conditions as Check)
+    },
+    Rule {
+        id: "SGN-CYCLES",
+        per: "machine",
+        looks_at: "Cycles that perf counted of the host (cycles:H) beside those of host and guests (cycles:HG), with halt_poll_ns.",
+        limits: &[limit("of the cycles", polling::OF_CYCLES, "share")],
+        why: "A CPU of a vCPU that is nearly all the host's runs no guest code: KVM handles exits, or polls for a vCPU that halted. Caveat: counts do not tell \
+              which of these it is; perf top does.",
+        source: "perf-list(1), event modifiers, and Documentation/virt/kvm/halt-polling.rst, Linux 6.12; the threshold is our own",
+        ..Rule::checked_by(polling::cycles as Check)
+    },
+    Rule {
+        id: "SGN-GENERATOR",
+        per: "program",
+        looks_at: "How much of its own cores the traffic generator TRex uses.",
+        limits: &[limit("of its cores", busy::GENERATOR, "share")],
+        why: "A generator whose cores are full sends less than it was asked for; what it reports then is its own limit, and nothing of whoever it tests. \
+              Caveat: that nothing comes back is another matter.",
+        source: "TRex manual 3.04, cpu_util and queue_full, stateless console; the threshold is our own",
+        ..Rule::checked_by(busy::generator as Check)
+    },
+    Rule {
+        id: "SGN-OVSMAIN",
+        per: "machine",
+        looks_at: "What ovs-vswitchd's log says that its main thread uses of a CPU, and what wakes it.",
+        limits: &[limit("of a CPU", busy::MAIN, "share")],
+        why: "In Open vSwitch with DPDK polling threads serve DPDK's ports; packets of the kernel's (tap, system) go through sockets of the main thread, \
+              which is slow and manages the switch as well. Moving queues between polling threads changes nothing there. Caveat: many flows or \
+              statistics keep that thread busy, too.",
+        source: "lib/poll-loop.c and lib/netdev-linux.c, Open vSwitch 3.1; docs.openvswitch.org, Using Open vSwitch with DPDK; the threshold is our own",
+        ..Rule::checked_by(busy::switch as Check)
     },
 ];
 

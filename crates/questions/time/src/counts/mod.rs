@@ -91,7 +91,9 @@ fn sentence(counted: &Counted, on: &str) -> String {
     let mut largest: Vec<&Row> = counted.rows.iter().filter(|row| row.count > 0 && tells(row)).collect();
     let size = |row: &Row| (row.time_share.unwrap_or(0.0), row.count);
     largest.sort_by(|a, b| size(b).partial_cmp(&size(a)).unwrap_or(std::cmp::Ordering::Equal));
-    let total = counted.rows.iter().fold(0_u64, |sum, row| sum.saturating_add(row.count));
+    let shown = counted.rows.iter().fold(0_u64, |sum, row| sum.saturating_add(row.count));
+    let total = counted.total.map_or(shown, |total| total.count);
+    let hidden = hidden(counted, shown).unwrap_or_default();
     let (what, path) = (if counted.by == Counter::PerfKvmStat { "exit" } else { "event" }, &counted.path);
     let said: Vec<String> = largest.iter().take(NAMED).map(|row| told(row)).collect();
     // Tracepoints of one exit are several events: their sum is none of exits.
@@ -102,7 +104,44 @@ fn sentence(counted: &Counted, on: &str) -> String {
         }
     };
     let ports = ports(counted).unwrap_or_default();
-    format!("{}{on} counted {total} ({path}): {}.{ports}", counted.by.name(), list(&said))
+    let stopped = never_ran(counted).unwrap_or_default();
+    format!("{}{on} counted {total} ({path}): {}.{hidden}{ports}{stopped}", counted.by.name(), list(&said))
+}
+
+/// What of all exits the rows leave out: by their sum against the program's own, else by their shares.
+fn hidden(counted: &Counted, shown: u64) -> Option<String> {
+    if counted.by != Counter::PerfKvmStat {
+        return None;
+    }
+    let time: f64 = counted.rows.iter().filter_map(|row| row.time_share).sum();
+    let rest = percent((1.0 - time).max(0.0));
+    match counted.total {
+        Some(total) if shown < total.count => {
+            let missing = thousands(total.count - shown);
+            Some(format!(" The rows of {missing} of them, with {rest} of the time, are not in the text."))
+        }
+        Some(_) => None,
+        None => {
+            let share: f64 = counted.rows.iter().filter_map(|row| row.count_share).sum();
+            let missing = percent((1.0 - share).max(0.0));
+            (share < WHOLE)
+                .then(|| format!(" These are the rows that the text has: {missing} of all exits, with {rest} of the time, are in others."))
+        }
+    }
+}
+
+/// Shares of all rows together, each of which is rounded: our own threshold.
+const WHOLE: f64 = 0.98;
+
+/// What it means that KVM_RUN returned to the VMM, and that no exit was counted at all.
+fn never_ran(counted: &Counted) -> Option<String> {
+    let has = |name: &str| counted.rows.iter().any(|row| row.count > 0 && row.name.starts_with(name));
+    let is_it = has("kvm_userspace_exit") && counted.rows.len() >= NAMED && !has("kvm_exit") && !has("kvm_entry");
+    is_it.then(|| {
+        " No kvm_exit and no kvm_entry is among them: unless somebody left them out, KVM_RUN returned without the guest having run \
+         (KVM_EXIT_UNKNOWN, or EINTR), again and again."
+            .to_owned()
+    })
 }
 
 /// Part of all exits from which accesses to ports matter, and by which two counts of the same may differ: our own thresholds.
@@ -158,6 +197,7 @@ fn told(row: &Row) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use facts::counts::Total;
 
     #[test]
     fn a_sentence_names_what_takes_most_and_what_it_means() {
@@ -174,10 +214,14 @@ mod tests {
             path: "t".into(),
             by: Counter::PerfKvmStat,
             rows: vec![row("MSR_WRITE", 900, Some(0.1), Some(1_000.0)), row("HLT", 100, Some(0.9), Some(29_410.0))],
+            total: None,
             seconds: None,
         };
         let said = sentence(&counted, "");
         assert!(said.starts_with("perf kvm stat counted 1,000 exits (t): HLT 100 times, 10.0 % of all and 90.0 % of the time, 29.4 us each (the guest"), "{said}");
         assert!(said.contains("MSR_WRITE 900 times, 90.0 % of all and 10.0 % of the time"), "{said}");
+        let cut = Counted { total: Some(Total { count: 2_000, ns: 1e9 }), ..counted };
+        let said = sentence(&cut, "");
+        assert!(said.contains("counted 2,000 exits") && said.contains("The rows of 1,000 of them"), "{said}");
     }
 }

@@ -22,10 +22,11 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "FLW-ENDED",
         per: "VM",
-        looks_at: "Reasons for which KVM_RUN returned to the VMM that no VMM goes on from: INTERNAL_ERROR, SHUTDOWN, FAIL_ENTRY.",
+        looks_at: "Reasons for which KVM_RUN returned to the VMM that no VMM goes on from: INTERNAL_ERROR, SHUTDOWN, FAIL_ENTRY; and errors of KVM_RUN itself.",
         knows: &[Known::Exits],
         why: "KVM gave up: an instruction that it cannot emulate (INTERNAL_ERROR), a triple fault of the guest (SHUTDOWN), or a \
-              state that the CPU refuses to enter (FAIL_ENTRY). QEMU pauses the VM or resets it, and writes the registers to \
+              state that the CPU refuses to enter (FAIL_ENTRY). An error is no exit at all: with EFAULT the VMM has not mapped, or has protected, what \
+              the guest touched. QEMU pauses the VM or resets it, and writes the registers to \
               its log; the last exits before it say what the guest was doing.",
         source: "include/uapi/linux/kvm.h (KVM_EXIT_*) and Documentation/virt/kvm/api.rst, 5. The kvm_run structure, Linux 6.12",
         ..Rule::checked_by(faults::ended)

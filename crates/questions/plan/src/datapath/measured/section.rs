@@ -176,9 +176,16 @@ fn of_printed(printed: &[Printed]) -> String {
         let errors = lost(&|port| port.tx_errors, "could not be sent (TX-errors)");
         let missed = lost(&|port| port.rx_missed, "were missed on the way in (RX-missed)");
         let unbuffered = lost(&|port| port.rx_nombuf, "found no buffer (RX-nombuf)");
+        let sum = |of: &dyn Fn(&PortStatistics) -> Option<u64>| ports().filter_map(of).fold(0, u64::saturating_add);
+        let (sent, received) = (sum(&|port| port.tx_pps), sum(&|port| port.rx_pps));
+        // A sink sends nothing on purpose, a source receives nothing.
+        let rates = match (sent, received) {
+            (0, 1..) => format!("received {} packets per second and sent none", thousands(received)),
+            (_, 0) => format!("sent {} packets per second", thousands(sent)),
+            _ => format!("sent {} packets per second and received {}", thousands(sent), thousands(received)),
+        };
         return format!(
-            "testpmd sent {} packets per second when it was asked last{}{}{}.",
-            thousands(pps.iter().fold(0, |sum, pps| sum.saturating_add(*pps))),
+            "testpmd {rates} when it was asked last{}{}{}.",
             errors.unwrap_or_default(),
             missed.unwrap_or_default(),
             unbuffered.unwrap_or_default()

@@ -224,6 +224,12 @@ fn never_ends((run, migration, _): Run<'_>) -> Option<Hit> {
             if cap <= dirtied { ": less than is dirtied, so that no faster link helps while it stands" } else { "" };
         hit = hit.seen(format!("max-bandwidth is {}/s{enough}", bytes(cap)), "its parameters");
     }
+    // Nobody has to ask for what the text says.
+    let has_none = bandwidth_limit(&migration.notes).is_none()
+        && migration.notes.iter().any(|note| note.starts_with("max-bandwidth "));
+    if has_none {
+        hit = hit.seen("no max-bandwidth is set", "its parameters");
+    }
     // Rounded up: a little less would not do.
     let dark_ms =
         pace.dark_now_ns().map_or_else(|| "MILLISECONDS".to_owned(), |ns| format!("{:.0}", (ns / 1e6).floor() + 1.0));
@@ -238,17 +244,20 @@ fn never_ends((run, migration, _): Run<'_>) -> Option<Hit> {
             if ways_out == IN_MONITOR { "info migrate_parameters" } else { "virsh migrate-getmaxdowntime DOMAIN" };
         format!("what {asks} said before")
     });
-    hit.fix.extend(ways_out.iter().map(|line| line.replace("MILLISECONDS", &dark_ms).replace("BEFORE", &before)));
+    let asked = usize::from(has_none && ways_out == IN_MONITOR);
+    hit.fix.extend(
+        ways_out.iter().skip(asked).map(|line| line.replace("MILLISECONDS", &dark_ms).replace("BEFORE", &before)),
+    );
     if let Some(dark_ns) = pace.dark_now_ns() {
-        hit.cost = Cost::of(CostKind::Measured, dark_ns, "ns of dark time, to send what is left");
+        hit.cost = Cost::of(CostKind::Modelled, dark_ns, "ns of dark time, to send what is left");
     }
     Some(hit)
 }
 
-/// `max-bandwidth 134217728 bytes/second`, where one is set: 0 is none.
+/// `max-bandwidth 134217728 bytes/second`, where one is set: 0 is none, nor is what libvirt sets for no limit (`QEMU_DOMAIN_MIG_BANDWIDTH_MAX`, src/qemu/qemu_conf.h, libvirt 10.0).
 fn bandwidth_limit(notes: &[String]) -> Option<f64> {
     let told = notes.iter().rev().find_map(|note| note.strip_prefix("max-bandwidth "))?;
-    told.split_whitespace().next()?.parse::<f64>().ok().filter(|cap| *cap > 0.0)
+    told.split_whitespace().next()?.parse::<f64>().ok().filter(|cap| *cap > 0.0 && *cap < 1e15)
 }
 
 /// The limit in force by what the migration's text said of it: `downtime-limit 300 ms`, or how it was raised, `.. from 100 ms to 800 ms`.
@@ -256,7 +265,7 @@ fn downtime_limit(notes: &[String]) -> Option<String> {
     let told =
         notes.iter().rev().find(|note| note.starts_with("downtime-limit") || note.starts_with("the downtime limit"))?;
     let words: Vec<&str> = told.split_whitespace().collect();
-    let [.., number, "ms"] = words[..] else { return None };
+    let [.., number, "ms" | "milliseconds"] = words[..] else { return None };
     number.parse::<u64>().ok().map(|ms| ms.to_string())
 }
 

@@ -1,12 +1,14 @@
 //! Does the evidence contradict itself? Before anything is explained by it.
 
 use super::starved::with_victims;
+use crate::placement::below::Cap;
 use crate::placement::culprits::{Reporter, Verdict, cpus_named, name};
 use crate::placement::model::{Model, UNSTABLE_STEAL};
 use base::number::{list, many, percent};
-use base::{CpuSet, Severity};
+use base::shell::quoted;
+use base::{CpuSet, Level, Needs, Severity};
 use facts::rule::Hit;
-use host::machine::{Screen, Thread, TopRow};
+use host::machine::{Screen, Thread, TopRow, TotalUse};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Screens that stand in another order than the CPU times of their threads.
@@ -234,6 +236,17 @@ pub(crate) fn steal(model: &Model) -> Vec<Hit> {
         ),
         (None, None) => return Vec::new(),
     };
+    // A limit of that VM is the one cause below that its own steal time cannot tell from neighbours.
+    let cap = of_all.and_then(|all| capped(model, &all.value));
+    let title = match cap {
+        Some(cap) => format!(
+            "steal time: the hypervisor below took {} of the time of all CPUs, since the quota of {} there lets each vCPU run {:.2} CPUs",
+            percent(taken),
+            cap.vm,
+            cap.cpus
+        ),
+        None => title,
+    };
     let victims: Vec<&Verdict> = model.verdicts.of_reporter(Reporter::Bed).collect();
     let severity = if victims.is_empty() && taken < TAKEN { Severity::Medium } else { Severity::High };
     let mut hit = Hit::new("steal", severity, title);
@@ -265,5 +278,38 @@ pub(crate) fn steal(model: &Model) -> Vec<Hit> {
             hit = hit.seen(seen, &screen.place);
         }
     }
+    if let Some(cap) = cap {
+        hit = lifted(hit, model, cap);
+    }
     vec![with_victims(model, hit, &victims)]
+}
+
+/// The limit below that explains what was stolen; none where several machines below have one that does.
+fn capped<'a>(model: &'a Model, told: &TotalUse) -> Option<&'a Cap> {
+    let mut fitting = model.caps_below.iter().filter(|cap| cap.explains(told));
+    fitting.next().filter(|_| fitting.next().is_none())
+}
+
+/// The hit with that limit, and what takes it away on the machine that sets it.
+fn lifted(mut hit: Hit, model: &Model, cap: &Cap) -> Hit {
+    let name = quoted(&cap.vm);
+    hit = hit.seen(format!("each vCPU of {} may use {:.2} CPUs, on the machine below", cap.vm, cap.cpus), &cap.place);
+    if let Some((counted, place)) = &cap.throttled {
+        let what = format!(
+            "throttled there in {} of {}: its limit, and nobody beside it, takes that time",
+            counted.throttled,
+            many(counted.periods, "period")
+        );
+        hit = hit.seen(what, place);
+    }
+    hit.fix.push(format!("virsh schedinfo {name} --live --config --set vcpu_quota=-1"));
+    hit.undo.push(format!(
+        "virsh schedinfo {name} --live --config --set vcpu_quota={:.0}   # by a period of 100000",
+        cap.cpus * 1e5
+    ));
+    (hit.nothing_to_change, hit.needs) = (true, Some(Needs::Nothing));
+    if let Level::At(level @ 1..) = model.level {
+        hit.level = Some(Level::At(level - 1));
+    }
+    hit
 }

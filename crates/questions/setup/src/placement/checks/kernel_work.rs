@@ -6,7 +6,8 @@ use base::number::{bytes, many, percent, thousands};
 use base::{Evidence, Severity};
 use facts::rule::Hit;
 use host::Machine;
-use host::machine::CpuUse;
+use host::machine::{CpuUse, Irq};
+use std::collections::BTreeMap;
 
 const MOST_TOLD: usize = 8;
 
@@ -182,7 +183,7 @@ pub(crate) fn softirqs(model: &Model) -> Vec<Hit> {
         model.machine.cpu_use.iter().filter(|(_, usage)| full(usage)).map(|(cpu, usage)| (*cpu, *usage)).collect();
     let Some((cpu, worst)) = cpus.iter().max_by(|a, b| (a.1.softirq + a.1.irq).total_cmp(&(b.1.softirq + b.1.irq)))
     else {
-        return Vec::new();
+        return interrupted(model);
     };
     if !super::steering::few(model).is_empty() {
         return Vec::new();
@@ -204,7 +205,90 @@ pub(crate) fn softirqs(model: &Model) -> Vec<Hit> {
         );
         hit.evidence.push(Evidence::in_table(seen, "placement.cpus").key("cpu", u64::from(*cpu)));
     }
-    vec![hit]
+    vec![spread(model, hit, *cpu)]
+}
+
+/// Part of a queue's interrupts that come to one CPU from which they all do: our own threshold.
+const ALL_THERE: f64 = 0.95;
+
+/// Queues of one card whose interrupts all come to that CPU.
+fn queues_on(machine: &Machine, cpu: u32) -> Vec<&Irq> {
+    let mut cards: BTreeMap<&str, Vec<&Irq>> = BTreeMap::new();
+    for irq in machine.irqs.iter().filter(|irq| !irq.is_managed()) {
+        let counts = irq.counts.iter().map(|(cpu, count)| (*cpu, *count as f64));
+        let rates = irq.per_s.iter().map(|(cpu, rate)| (*cpu, *rate));
+        let by_cpu: Vec<(u32, f64)> = if irq.per_s.is_empty() { counts.collect() } else { rates.collect() };
+        let all: f64 = by_cpu.iter().map(|(_, count)| count).sum();
+        let there: f64 = by_cpu.iter().filter(|(on, _)| *on == cpu).map(|(_, count)| count).sum();
+        // `mlx5_comp3@pci:0000:07:00.0` ends with its card, others with a number.
+        let card = irq.name.split_once('@').map_or(stem(&irq.name), |(_, card)| card);
+        if all > 0.0 && there >= ALL_THERE * all && card.len() < irq.name.len() {
+            cards.entry(card).or_default().push(irq);
+        }
+    }
+    cards.into_values().max_by_key(Vec::len).filter(|irqs| irqs.len() > 1).unwrap_or_default()
+}
+
+/// `eth0-TxRx-` of `eth0-TxRx-3`.
+fn stem(name: &str) -> &str {
+    name.trim_end_matches(|letter: char| letter.is_ascii_digit())
+}
+
+/// The hit with the queues of a card that all interrupt the one CPU, and what spreads them.
+fn spread(model: &Model, mut hit: Hit, cpu: u32) -> Hit {
+    let irqs = queues_on(&model.machine, cpu);
+    let Some(first) = irqs.first() else { return hit };
+    let numbers: Vec<String> = irqs.iter().map(|irq| irq.number.to_string()).collect();
+    let what = format!(
+        "the interrupts of {} of one card ({} and others) come to it alone",
+        many(irqs.len() as u64, "queue"),
+        first.name
+    );
+    hit.title = format!("{}; {what}", hit.title);
+    hit = hit.seen(format!("interrupts {} come to CPU {cpu} alone", numbers.join(", ")), "proc/interrupts");
+    let idle = model
+        .machine
+        .quoted
+        .iter()
+        .find(|told| told.what == "service" && told.subject == "irqbalance" && told.value != "active");
+    if let Some(told) = idle {
+        hit = hit.seen(format!("irqbalance is {}: nobody spreads them", told.value), &told.place);
+        hit.fix.push("systemctl enable --now irqbalance   # it spreads them by itself".to_owned());
+        hit.undo.push("systemctl disable --now irqbalance".to_owned());
+    }
+    let cpus = model.machine.topology.online.len().max(1);
+    let list = numbers.join(" ");
+    hit.fix.push(format!("cpu=0; for i in {list}; do echo $((cpu++ % {cpus})) > /proc/irq/$i/smp_affinity_list; done   # or by hand, one CPU each"));
+    hit.undo.push(format!("for i in {list}; do echo {cpu} > /proc/irq/$i/smp_affinity_list; done"));
+    hit.nothing_to_change = true;
+    hit
+}
+
+/// Share of all CPUs' time in interrupts and softirqs from which it counts: our own threshold.
+pub(in crate::placement) const INTERRUPTED_ALL: f64 = 0.2;
+
+/// Interrupts that take much of all CPUs' time, where nobody told which CPUs.
+fn interrupted(model: &Model) -> Vec<Hit> {
+    let all = model.machine.total_use.iter().max_by(|a, b| {
+        (a.value.shares.irq + a.value.shares.softirq).total_cmp(&(b.value.shares.irq + b.value.shares.softirq))
+    });
+    let Some(told) = all.filter(|told| told.value.shares.irq + told.value.shares.softirq >= INTERRUPTED_ALL) else {
+        return Vec::new();
+    };
+    let shares = &told.value.shares;
+    let title = format!(
+        "interrupts take {} of the time of all CPUs, and softirqs {}",
+        percent(shares.irq),
+        percent(shares.softirq)
+    );
+    let what = format!(
+        "interrupts {}, softirqs {}, idle {}",
+        percent(shares.irq),
+        percent(shares.softirq),
+        percent(shares.idle)
+    );
+    let hit = Hit::new("interrupts", Severity::Medium, title);
+    vec![hit.seen(what, &told.place)]
 }
 
 /// Share of a port's packets that was dropped from which it counts: our own threshold.

@@ -8,7 +8,7 @@ use base::CpuSet;
 use base::number::{list, many};
 use base::{Cost, CostKind, Evidence, Severity};
 use facts::rule::Hit;
-use host::machine::{Domain, Role, Thread};
+use host::machine::{Domain, Interface, Role, Thread};
 
 /// CPUs that all victims together must wait for before a finding is `high`: our own floor.
 pub(in crate::placement) const HARM: f64 = 0.05;
@@ -209,6 +209,12 @@ fn crowded(model: &Model, domain: &Domain) -> Option<Hit> {
             ),
         };
         hit = hit.seen(what, &interface.place);
+    }
+    // Where each card has one queue there are no fewer.
+    let has_several = |interface: &Interface| interface.workers().is_none_or(|workers| workers > 1);
+    if !domain.interfaces.is_empty() && !domain.interfaces.iter().any(has_several) {
+        hit.nothing_to_change = true;
+        hit.fix.push("kvmscope check   # under load: does the worker wait? Then a CPU without a vCPU for the emulator and its workers".to_owned());
     }
     hit = hit.seen(format!("they may run on {set}; vCPUs leave {} of these free", left.len()), &told.place);
     let what = format!("{busy} of {} used more than 5 % of a CPU, or may have", workers.len());

@@ -8,6 +8,7 @@ use crate::placement::culprits::{Kind, Reporter, Verdict, called, cpus_named, ex
 use crate::placement::model::Model;
 use crate::placement::proposal::{self, Advice, What};
 use base::number::{counted, list, many, percent};
+use base::shell::quoted;
 use base::{Cell, Cost, CostKind, CpuSet, Evidence, Severity};
 use facts::rule::Hit;
 use facts::starvation::UNIT;
@@ -73,6 +74,9 @@ fn hit(model: &Model, subject: &str, verdicts: &[&Verdict]) -> Hit {
     if several {
         hit.explains = explained(model, verdicts);
     }
+    if model.machine.topology.cpus.is_empty() {
+        off_polling(model, verdicts, &mut hit);
+    }
     if masked(model, verdicts, &mut hit) {
         return hit;
     }
@@ -97,6 +101,26 @@ fn hit(model: &Model, subject: &str, verdicts: &[&Verdict]) -> Hit {
         move_kernel_work(model, verdicts, &mut hit);
     }
     hit
+}
+
+/// Where nobody told which CPUs there are: a vCPU that shares its CPU with a polling thread goes elsewhere, and which CPUs are taken is known.
+fn off_polling(model: &Model, verdicts: &[&Verdict], hit: &mut Hit) {
+    let polling = model.machine.switch.pmd_cpus();
+    let is_polling = |position: &usize| model.machine.threads[*position].role == Role::Pmd;
+    for verdict in verdicts {
+        let threads = verdict.winner().map_or(&[][..], |winner| &winner.threads[..]);
+        let thread = victim(model, verdict);
+        let (Role::Vcpu(vcpu), Some(vm), Some(pin)) = (thread.role, &thread.vm, &thread.affinity) else { continue };
+        if threads.is_empty() || !threads.iter().all(is_polling) || polling.is_empty() {
+            continue;
+        }
+        let vm = quoted(vm);
+        hit.fix.push(format!(
+            "virsh vcpupin {vm} {vcpu} CPU   # CPU: one without a polling thread (these have {polling}) and without a vCPU ({})",
+            model.of_vcpus()
+        ));
+        hit.undo.push(format!("virsh vcpupin {vm} {vcpu} {}", pin.value));
+    }
 }
 
 /// A worker that is tied to no CPU comes to any of its mask: a thread that makes room for it meets it again. Where such workers are all

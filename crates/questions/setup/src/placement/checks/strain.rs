@@ -3,7 +3,7 @@
 use super::withheld;
 use crate::placement::model::Model;
 use base::number::{bytes, duration, many, percent, rate};
-use base::{Evidence, Severity};
+use base::{Evidence, Level, Severity};
 use facts::rule::Hit;
 use host::machine::{COMPLAINTS, Complaint, Fact, Gauge, GaugeKind, ProcessMemory};
 use std::collections::BTreeMap;
@@ -293,10 +293,15 @@ pub(crate) fn complaints(model: &Model) -> Vec<Hit> {
         let Some(known) = COMPLAINTS.get(kind) else { continue };
         let severity = if known.is_grave { Severity::Medium } else { Severity::Info };
         let mut hit = Hit::new(known.words.join(" "), severity, known.meaning);
+        let of_guest = if known.words == UNSTABLE { tsc_of_guest(model, &mut hit) } else { None };
         let more = lines.len() as u64 - 1;
         let more = if more > 0 { format!(", and {} more of its kind", many(more, "line")) } else { String::new() };
         hit.evidence.push(Evidence::new(format!("`{}`{more}", lines[0].value.line), &lines[0].place));
         hit.explains.extend(known.explains.map(|words| format!("PLC-KERNEL@{words}")));
+        if known.words == THROTTLED_RT && model.machine.setting(RT_RUNTIME).is_some() {
+            hits.push(unlimited(model, hit));
+            continue;
+        }
         // Somebody asked already which clocks there are.
         const CLOCKS: &str = "sys/devices/system/clocksource/clocksource0/available_clocksource";
         match model.machine.settings.get(CLOCKS).filter(|_| known.next.contains("available_clocksource")) {
@@ -308,9 +313,50 @@ pub(crate) fn complaints(model: &Model) -> Vec<Hit> {
                 hit = hit.seen(format!("clocks that it has: {}{lacks}", clocks.value), &clocks.place);
                 hit.fix.push("dmesg | grep -i -E 'tsc|clocksource'   # why it is not used".to_owned());
             }
-            None => hit.fix.push(known.next.to_owned()),
+            None => hit.fix.push(of_guest.unwrap_or(known.next).to_owned()),
         }
         hits.push(hit);
     }
     hits
+}
+
+/// The kind of line by which the kernel says that it stopped threads with a real-time policy, and their limit.
+const THROTTLED_RT: [&str; 1] = ["rt throttling activated"];
+const RT_RUNTIME: &str = "proc/sys/kernel/sched_rt_runtime_us";
+
+/// The hit of a limit whose value stands in the text: nobody has to ask for it.
+fn unlimited(model: &Model, mut hit: Hit) -> Hit {
+    let Some(told) = model.machine.settings.get(RT_RUNTIME) else { return hit };
+    hit = hit.seen(format!("sched_rt_runtime_us is {}", told.value), &told.place);
+    hit.fix.push("sysctl -w kernel.sched_rt_runtime_us=-1   # no limit: a thread that never sleeps then leaves its CPU to nobody".to_owned());
+    hit.undo.push(format!("sysctl -w kernel.sched_rt_runtime_us={}", told.value.trim()));
+    hit
+}
+
+/// The kind of line by which the kernel says that it does not trust the TSC.
+const UNSTABLE: [&str; 2] = ["tsc", "unstable"];
+
+/// What an unstable TSC means in a guest, and what to ask there; none on a host, whose firmware it is. Only a guest has kvm-clock.
+fn tsc_of_guest(model: &Model, hit: &mut Hit) -> Option<&'static str> {
+    let lines = || model.machine.complaints.iter().map(|told| told.value.line.to_lowercase());
+    if !(matches!(model.level, Level::At(1..)) || lines().any(|line| line.contains("kvm-clock"))) {
+        return None;
+    }
+    // What its clock stands on is seen one level below.
+    if let Level::At(level @ 1..) = model.level {
+        hit.level = Some(Level::At(level - 1));
+    }
+    if lines().any(|line| line.contains("switched to clocksource kvm-clock")) {
+        hit.severity = Severity::Info;
+        hit.title =
+            "the guest's kernel does not trust its TSC, and reads kvm-clock in place of it: without an exit".to_owned();
+        return Some(
+            "cat /sys/devices/system/clocksource/clocksource0/current_clocksource   # on the host: with tsc there it was a pause of the guest, \
+             such as the host's suspend or a migration, and no fault of the hardware",
+        );
+    }
+    Some(
+        "cat /sys/devices/system/clocksource/clocksource0/current_clocksource   # on the host: with tsc there look at the VM's definition \
+         (kvmclock present='no', the features of its CPU), else at the host's firmware",
+    )
 }

@@ -1,6 +1,7 @@
 //! Evidence that contradicts itself or was taken on an unstable machine.
 
 use super::Rule;
+use crate::placement::below;
 use crate::placement::checks::{evidence, polling};
 use crate::placement::model::UNSTABLE_STEAL;
 use base::rule::limit;
@@ -85,11 +86,16 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "PLC-BED",
         per: "host",
-        looks_at: "Steal time of each CPU between two samples.",
+        looks_at: "Steal time of each CPU between two samples, and limits that were told of VMs on the machine below.",
         knows: &[Known::Usage],
-        limits: &[limit("share of a CPU", UNSTABLE_STEAL, "share")],
-        why: "The hypervisor below this machine took CPU time from it. Waiting that this causes looks like \
-            contention here. Caveat: until it is gone, none of the other findings can be trusted.",
+        limits: &[
+            limit("share of a CPU", UNSTABLE_STEAL, "share"),
+            limit("by which a guest may be off its limit, of the limit", below::AT_LIMIT, "share"),
+            limit("of the periods in which it was throttled", below::FELT, "share"),
+        ],
+        why: "The hypervisor below this machine took CPU time from it, since others ran there or a quota of this VM was used up: a throttled vCPU is \
+            ready and does not run, which is steal. Waiting that this causes looks like contention here. Caveat: until it is gone, none of the other \
+            findings can be trusted.",
         fix: &[
             "mpstat -P ALL 2 5   # is it still there?",
             "# whoever runs the machine below can end it: CPUs of its own for this VM (no shared or burstable kind), fewer VMs beside it, or another host",

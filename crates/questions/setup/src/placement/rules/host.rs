@@ -138,7 +138,10 @@ pub(super) const RULES: &[Rule] = &[
         per: "host",
         looks_at: "CPUs that spend their time in interrupts and softirqs, where no card with queues to spare is the cause.",
         knows: &[Known::Usage],
-        limits: &[limit("of a CPU's time", kernel_work::INTERRUPTED, "share")],
+        limits: &[
+            limit("of a CPU's time", kernel_work::INTERRUPTED, "share"),
+            limit("of the time of all CPUs, where nobody told which", kernel_work::INTERRUPTED_ALL, "share"),
+        ],
         why: "A CPU that handles interrupts runs no guest meanwhile, and a vCPU that is bound to it waits. Caveat: it may be a CPU that \
             was set aside for just that.",
         fix: &[

@@ -7,6 +7,7 @@ use base::{CpuSet, Level, Severity};
 use facts::counts::{Counted, Row};
 use facts::rule::Hit;
 use host::machine::{Fact, Quoted, Role, TotalUse};
+use host::paste::OVS_MAIN;
 use std::collections::BTreeMap;
 
 /// Share of a CPU from which a worker is full: our own threshold.
@@ -161,4 +162,107 @@ fn of_affinities(model: &Model) -> Vec<Hit> {
         hits.push(hit);
     }
     hits
+}
+
+/// A forwarder with more streams than cores, which were told of it.
+pub(in crate::signs) fn forwarder(scene: &Scene<'_>) -> Vec<Hit> {
+    let told = scene.models.iter().flat_map(|model| model.machine.quoted.iter().map(move |told| (model, told)));
+    let number = |told: &Quoted, name: &str| -> Option<u64> {
+        let (_, rest) = told.value.split_once(&format!(" - {name}="))?;
+        rest.split(' ').next()?.parse().ok()
+    };
+    let hits = told.filter(|(_, told)| told.what == "testpmd, forwarding").filter_map(|(model, told)| {
+        let (cores, streams) = (number(told, "cores")?, number(told, "streams")?);
+        if streams <= cores || cores == 0 {
+            return None;
+        }
+        let title = format!("testpmd forwards {} on {}: more cores would share them", many(streams, "stream"), many(cores, "core"));
+        let mut hit = Hit::new("testpmd", Severity::Medium, title);
+        hit.level = Some(model.level);
+        let of_cores = model.machine.quoted.iter().filter(|told| told.what == "testpmd, forwards packets on");
+        hit = hit.seen(&told.value, &told.place);
+        hit = of_cores.fold(hit, |hit, told| hit.seen(format!("{} has {}", told.subject, told.value), &told.place));
+        hit.fix.push(format!("dpdk-testpmd -l LIST .. -- --nb-cores={streams}   # one core of LIST is its own, so as many more; while it runs: stop, set nbcore {streams}, start"));
+        hit.undo.push(format!("set nbcore {cores}   # in testpmd"));
+        Some(hit)
+    });
+    hits.collect()
+}
+
+/// Share of its CPU from which a job of fio has no more: our own threshold.
+pub(in crate::signs) const JOB: f64 = 0.95;
+
+/// Jobs of fio whose own thread uses its CPU whole.
+pub(in crate::signs) fn jobs(scene: &Scene<'_>) -> Vec<Hit> {
+    let told = scene.models.iter().flat_map(|model| model.machine.quoted.iter().map(move |told| (model, told)));
+    let percent_of = |told: &Quoted, name: &str| -> Option<f64> {
+        let part = told.value.split(", ").find_map(|part| part.trim().strip_prefix(name)?.strip_prefix('='))?;
+        Some(part.trim_end_matches('%').parse::<f64>().ok()? / 100.0)
+    };
+    let hits = told.filter(|(_, told)| told.what == "fio, cpu").filter_map(|(model, told)| {
+        let (user, system) = (percent_of(told, "usr")?, percent_of(told, "sys")?);
+        if user + system < JOB {
+            return None;
+        }
+        let title = format!(
+            "fio's job {} uses its CPU whole ({} in the kernel): the CPU that it runs on is its limit, and not the disk",
+            told.subject,
+            percent(system)
+        );
+        let mut hit = Hit::new(format!("fio {}", told.subject), Severity::Medium, title);
+        hit.level = Some(model.level);
+        hit = hit.seen(format!("usr {}, sys {}", percent(user), percent(system)), &told.place);
+        hit.fix.push("fio .. --numjobs=4 --group_reporting   # more jobs: does the sum grow?".to_owned());
+        Some(hit)
+    });
+    hits.collect()
+}
+
+/// Share of its CPUs' time from which a traffic generator has no more: our own threshold.
+pub(in crate::signs) const GENERATOR: f64 = 0.95;
+
+/// A traffic generator whose own cores are full.
+pub(in crate::signs) fn generator(scene: &Scene<'_>) -> Vec<Hit> {
+    let of_machine = |model: &Model| {
+        let told = |name: &str| model.machine.quoted.iter().find(|told| told.what == "TRex" && told.subject == name);
+        let cpu = told("cpu_util.")?;
+        let share = cpu.value.split('%').next()?.trim().parse::<f64>().ok()? / 100.0;
+        if share < GENERATOR {
+            return None;
+        }
+        let title =
+            format!("TRex uses {} of its own cores: it sends no more than that, whatever is behind it", percent(share));
+        let mut hit = Hit::new("TRex", Severity::Medium, title);
+        hit.level = Some(model.level);
+        hit = hit.seen(format!("cpu_util. {}", cpu.value), &cpu.place);
+        for (name, what) in [("total_pps", "it sends"), ("queue_full", "the card's queue was full for")] {
+            hit = told(name).into_iter().fold(hit, |hit, told| hit.seen(format!("{what} {}", told.value), &told.place));
+        }
+        hit.fix.push("t-rex-64 -i -c N   # more cores for each pair of ports; and a profile that asks little of them (cached packets, no field engine)".to_owned());
+        Some(hit)
+    };
+    scene.models.iter().filter_map(of_machine).collect()
+}
+
+/// Share of a CPU from which the main thread of ovs-vswitchd does more than manage: our own threshold.
+pub(in crate::signs) const MAIN: f64 = 0.5;
+
+/// A main thread of ovs-vswitchd that carries packets: of ports of the kernel, which no polling thread serves.
+pub(in crate::signs) fn switch(scene: &Scene<'_>) -> Vec<Hit> {
+    let told = scene.models.iter().flat_map(|model| model.machine.quoted.iter().map(move |told| (model, told)));
+    let share = |told: &Quoted| told.value.trim_end_matches('%').parse::<f64>().ok().map(|percent| percent / 100.0);
+    let own = told.filter(|(_, told)| told.what == OVS_MAIN);
+    let most = own.filter_map(|(model, told)| Some((model, told, share(told).filter(|share| *share >= MAIN)?)));
+    let most = most.max_by(|one, other| one.2.total_cmp(&other.2));
+    let hit = most.map(|(model, told, share)| {
+        let port = told.subject.split_once("AF_PACKET(").and_then(|(_, rest)| rest.split(')').next());
+        let of = port.map_or(String::new(), |port| format!(", woken by port {port} of the kernel, which no polling thread serves"));
+        let title = format!("the main thread of ovs-vswitchd uses {} of a CPU{of}", percent(share));
+        let mut hit = Hit::new("ovs-vswitchd", Severity::Medium, title);
+        hit.level = Some(if model.level == Level::Unknown { Level::L0 } else { model.level });
+        hit = hit.seen(format!("{} ({} CPU usage)", told.subject, told.value), &told.place);
+        hit.fix.push("ovs-vsctl --columns=name,type list Interface   # tap and system are the kernel's: VMs on dpdkvhostuserclient, cards on dpdk".to_owned());
+        hit
+    });
+    hit.into_iter().collect()
 }

@@ -1,8 +1,8 @@
 //! Which clock a guest reads, by the ports and addresses that it accesses.
 
 use crate::signs::Scene;
-use base::Severity;
 use base::number::{percent, thousands};
+use base::{Level, Severity};
 use facts::counts::{Counted, Row, device};
 use facts::rule::Hit;
 
@@ -65,4 +65,36 @@ fn of_counts(scene: &Scene<'_>, counted: &Counted) -> Option<Hit> {
         hit = hit.of_domain(&only.name);
     }
     Some(hit)
+}
+
+/// Clocks that a guest reads with an exit each, as its kernel calls them.
+const SLOW: [&str; 2] = ["hpet", "acpi_pm"];
+
+/// Guests of Linux that read such a clock, where the definition of the only VM takes kvm-clock away.
+pub(in crate::signs) fn hidden(scene: &Scene<'_>) -> Vec<Hit> {
+    const CURRENT: &str = "sys/devices/system/clocksource/clocksource0/current_clocksource";
+    let domains: Vec<_> =
+        scene.models.iter().flat_map(|model| model.machine.domains.iter().map(move |domain| (model, domain))).collect();
+    let [(host, domain)] = domains[..] else { return Vec::new() };
+    let Some(timer) = domain.timers.get("kvmclock").filter(|timer| !timer.value) else { return Vec::new() };
+    let guests = scene.models.iter().filter(|model| matches!(model.level, Level::At(1..)));
+    let read = guests.filter_map(|model| model.machine.settings.get(CURRENT));
+    let hits = read.filter(|told| SLOW.contains(&told.value.trim())).map(|told| {
+        let (vm, clock) = (&domain.name, told.value.trim());
+        let title = format!(
+            "the guest reads its time from {clock}, an exit each time: the definition of {vm} takes kvm-clock away"
+        );
+        let mut hit = Hit::new(vm.as_str(), Severity::High, title).of_domain(vm);
+        hit.level = Some(host.level);
+        hit = hit
+            .seen(format!("current_clocksource is {clock}"), &told.place)
+            .seen("<timer name='kvmclock' present='no'/>", &timer.place);
+        let name = base::shell::quoted(vm);
+        hit.fix.push(format!(
+            "virsh edit {name}   # <timer name='kvmclock' present='yes'/>, or no such line; then stop and start it"
+        ));
+        hit.undo.push(format!("virsh edit {name}   # the <clock> element as it was"));
+        hit
+    });
+    hits.collect()
 }

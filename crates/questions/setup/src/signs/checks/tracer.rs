@@ -30,6 +30,61 @@ fn us(line: &str) -> Option<f64> {
     before.rsplit([' ', ':']).next()?.trim().parse().ok()
 }
 
+/// An idle state of a CPU, as the kernel's files have it.
+struct Idle {
+    number: u32,
+    name: String,
+    /// How long the CPU needs to leave it, by its driver.
+    us: f64,
+    place: String,
+}
+
+/// The deepest idle state of a CPU that nobody switched off, where its files stand in the text.
+fn deepest(scene: &Scene<'_>, cpu: u32) -> Option<Idle> {
+    let states = scene.models.iter().flat_map(|model| {
+        (0..MOST_STATES).filter_map(move |number| {
+            let of = |file: &str| {
+                model.machine.settings.get(&format!("sys/devices/system/cpu/cpu{cpu}/cpuidle/state{number}/{file}"))
+            };
+            let is_off = of("disable").is_some_and(|told| told.value.trim() != "0");
+            let (name, latency) = (of("name")?, of("latency")?);
+            let us = latency.value.trim().parse::<f64>().ok().filter(|_| !is_off)?;
+            Some(Idle { number, name: name.value.trim().to_owned(), us, place: latency.place.clone() })
+        })
+    });
+    states.max_by(|one, other| one.us.total_cmp(&other.us)).filter(|state| state.us > 0.0)
+}
+
+/// Idle states of a CPU at most (CPUIDLE_STATE_MAX, include/linux/cpuidle.h, Linux 6.12).
+const MOST_STATES: u32 = 10;
+
+/// The CPU was idle when its timer expired, and came out of that too late: nobody was in the way.
+fn of_idle(scene: &Scene<'_>, mut hit: Hit, (cpu, took, all): (u32, f64, f64)) -> Hit {
+    hit.title = format!(
+        "CPU {cpu} was idle and needed {took:.1} us to come out of that, {} of the {all:.1} us",
+        percent(took / all)
+    );
+    match deepest(scene, cpu) {
+        Some(state) => {
+            let Idle { number, name, us, place } = &state;
+            hit = hit.seen(
+                format!("its idle state {name} takes {us:.0} us to leave by its driver, and is not switched off"),
+                place,
+            );
+            hit.fix.push(format!(
+                "cpupower -c {cpu} idle-set -d {number}   # {name} off; the same for each CPU that must answer soon"
+            ));
+            hit.undo.push(format!("cpupower -c {cpu} idle-set -e {number}"));
+        }
+        None => {
+            hit.fix.push(format!("cpupower -c {cpu} idle-info   # its idle states, and how long each takes to leave"));
+            hit.fix.push(format!("cpupower -c {cpu} idle-set -D 10   # those off that take longer than 10 us"));
+            hit.undo.push(format!("cpupower -c {cpu} idle-set -E"));
+        }
+    }
+    hit
+}
+
 fn of_file(scene: &Scene<'_>, file: &SampleFile) -> Option<Hit> {
     let lines = &file.analysis;
     let cpu: u32 = lines.first()?.split_whitespace().nth(1)?.parse().ok()?;
@@ -68,6 +123,10 @@ fn of_file(scene: &Scene<'_>, file: &SampleFile) -> Option<Hit> {
     let mut hit = Hit::new(format!("CPU {cpu}"), Severity::Medium, title);
     hit.level = Some(file.level);
     hit = hit.seen(lines[at].split(" <").next().unwrap_or_default(), scene.named(&file.path));
+    if let Some(idle) = lines.iter().find(|line| kind.is_empty() && line.contains("exit from idle")) {
+        hit = hit.seen(idle, scene.named(&file.path));
+        return Some(of_idle(scene, hit, (cpu, us(idle).unwrap_or(took), all)));
+    }
     let late = lines
         .iter()
         .find(|line| line.starts_with("IRQ latency"))

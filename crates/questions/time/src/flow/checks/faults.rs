@@ -53,10 +53,20 @@ fn at(seen: &Seen) -> String {
     seen.rip.map_or(String::new(), |rip| format!(" at {rip:#x}"))
 }
 
+/// The error of a page of the VMM that is not there, or that it may not touch (include/uapi/asm-generic/errno-base.h).
+const EFAULT: u32 = 14;
+
 /// KVM_RUN ended for good.
 pub(crate) fn ended(measure: &Measures<'_>) -> Vec<Hit> {
-    by_vm(of(measure, |fault| matches!(fault, Fault::Ended(_))).map(|(vcpu, fault, seen)| {
-        let title = format!("{} stopped: KVM_RUN of vCPU {} returned {}", vcpu.vm, vcpu.vcpu, fault.name());
+    by_vm(of(measure, |fault| matches!(fault, Fault::Ended(_) | Fault::Failed(_))).map(|(vcpu, fault, seen)| {
+        let title = match fault {
+            Fault::Failed(EFAULT) => {
+                let why = "KVM could not use the memory of the VMM that backs the guest's";
+                format!("KVM_RUN of vCPU {} failed with {}: {why}", vcpu.vcpu, fault.name())
+            }
+            Fault::Failed(_) => format!("KVM_RUN of vCPU {} failed with {}", vcpu.vcpu, fault.name()),
+            _ => format!("{} stopped: KVM_RUN of vCPU {} returned {}", vcpu.vm, vcpu.vcpu, fault.name()),
+        };
         hit(vcpu, Severity::High, title, fault, seen)
     }))
 }
