@@ -245,7 +245,10 @@ fn of_clause(clause: &str) -> Option<(Origin, &'static str)> {
         let nouns = rest.iter().take_while(|word| noun(&[**word], 1).is_some()).count();
         // Who begins with a guest may be saying anything of it; `Host is idle, virsh says:`.
         let is_host = noun(rest, 1).is_some_and(|(place, _)| place == Origin::Host);
-        let leads = |next: &&str| [BEHIND, PROGRAMS, MADE_OF].iter().any(|list| is_word_of(list, next));
+        let is_view = || rest.get(nouns + 1).is_some_and(|word| is_word_of(VIEWS, word));
+        let leads = |next: &&str| {
+            [BEHIND, PROGRAMS, MADE_OF].iter().any(|list| is_word_of(list, next)) || *next == "s" && is_view()
+        };
         noun(rest, 1).filter(|_| nouns > 0 && (is_host || rest.get(nouns).is_none_or(leads)))
     };
     first
@@ -257,6 +260,9 @@ fn of_clause(clause: &str) -> Option<(Origin, &'static str)> {
 /// Words between `in` and what it is in, but for those that say nothing: `in one of our minikube VMs`.
 const MOST_BETWEEN: usize = 3;
 const FILLERS: &str = "the a an my our this that one of each all two some other another same affected nested";
+
+/// What is printed on the machine whose it is.
+const VIEWS: &str = "view side perspective trace console dmesg";
 
 /// Whether a word is one of a list.
 fn is_word_of(list: &str, word: &str) -> bool {
@@ -285,8 +291,9 @@ fn noun(words: &[&str], most: usize) -> Option<(Origin, &'static str)> {
     let row = words[at..].iter().map_while(|word| of(word)).collect::<Vec<_>>();
     let next = words.get(at + row.len());
     let last = row.last().copied()?;
-    // `from the VM's migration`: about it, and printed anywhere.
-    if next == Some(&"s") && last.0 != Origin::Host {
+    // `from the VM's migration`: about it, and printed anywhere; `L1's view`: printed there.
+    let is_seen_there = || words.get(at + row.len() + 1).is_some_and(|word| is_word_of(VIEWS, word));
+    if next == Some(&"s") && last.0 != Origin::Host && !is_seen_there() {
         return None;
     }
     Some(if next.is_some_and(|next| is_word_of(MADE_OF, next)) { (Origin::Host, "host") } else { last })
@@ -309,13 +316,13 @@ mod tests {
                 Guest(1),
                 "Guest:|Guest (4 vCPUs):|VM to the other host:|and in the minikube VM:|In the guests dmesg shows|\
                 iperf3 from the VM to the host:|Between two VMs on the same host:|VM side:|Inside one of our VMs:|\
-                Inside the VM (guest of node1):|**Guest environment**|Im Gast:",
+                Inside the VM (guest of node1):|L1's view:|**Guest environment**|Im Gast:",
             ),
             (
                 Host,
                 "Host, with no guest running at all:|Host to host is fine:|top -H on the VM host meanwhile:|\
                 on the hypervisor while cyclictest runs in the guest:|In the guest all is well, but on the host:|\
-                VM config:|Host lscpu:|Host has 2x 16 cores, and virsh says",
+                VM config:|L0's view:|Host lscpu:|Host has 2x 16 cores, and virsh says",
             ),
             (Unknown, "## Steps to reproduce"),
             (Guest(2), "Inside the nested guest:|L2:"),

@@ -91,7 +91,7 @@ fn that_there_is_no_vm_says_only_who_saw_all_processes() {
 fn a_guest_that_qemu_emulates_does_not_use_kvm() {
     let section = of(&TOP.replace("/KVM", "/TCG"));
     let finding = found(&section, "PLC-TCG").expect("the thread's name tells it");
-    assert_eq!(finding.title, "process-41190 does not use KVM: QEMU emulates 1 vCPU");
+    assert_eq!(finding.title, "process-41190 does not use KVM: QEMU emulates its vCPUs");
     assert!(section.summary.starts_with(&finding.title), "{}", section.summary);
     assert!(found(&of(TOP), "PLC-TCG").is_none());
 }

@@ -202,7 +202,8 @@ impl Told {
             let mut samples = self.samples(number.and_then(|number| self.tid(number)), thread.to_string());
             samples.between(of(&self.min), of(&self.max));
             samples.mean_ns = of(&self.mean).map(|mean| mean as f64 * samples.unit_ns as f64);
-            samples.only_extremes(of(&self.totals).unwrap_or(0));
+            samples.overflow = self.overflows.as_ref().and_then(|list| of(list)).unwrap_or(0);
+            samples.only_extremes(of(&self.totals).map_or(0, |total| total.saturating_add(samples.overflow)));
             found.samples.push(samples);
         }
         let text = match (threads, self.totals.is_empty()) {

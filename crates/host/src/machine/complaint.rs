@@ -66,6 +66,7 @@ mod tests {
             ("tsc: Marking TSC unstable due to clocksource watchdog", "tsc"),
             ("clocksource: Switched to clocksource hpet", "switched to clocksource"),
             ("watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [qemu-system-x86:4242]", "soft lockup"),
+            ("watchdog: BUG: soft lockup - CPU#1 stuck for 2471s! [CPU 0/KVM:31664]", "soft lockup"),
             ("rcu: INFO: rcu_sched detected stalls on CPUs/tasks:", "rcu"),
             ("INFO: task qemu-kvm:4242 blocked for more than 120 seconds.", "blocked for more than"),
             ("Out of memory: Killed process 77 (qemu-kvm) total-vm:1kB", "out of memory: killed process"),

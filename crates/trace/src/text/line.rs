@@ -159,7 +159,8 @@ fn event(text: &str) -> Option<(&str, &str, &str)> {
             ("", event)
         }
         Some((system, event)) => (system, event.split(':').next().unwrap_or(event)),
-        None => ("", name),
+        // Whoever adds a print of his own to a mail names it so: `<hack>: DR6 = 0x..`.
+        None => ("", name.strip_prefix('<').and_then(|name| name.strip_suffix('>')).unwrap_or(name)),
     };
     let is_name = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "_-./=,".contains(c));
     let starts = event.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
@@ -316,6 +317,7 @@ mod tests {
         let of_a_file = format!("  host.dat:  {line}");
         let read = Line::parse(&of_a_file).unwrap();
         assert_eq!((read.file, read.comm, read.tid), ("host.dat", "qemu-kvm", 98));
+        assert_eq!(parts("qemu-kvm-98 [003] 9.710054: <hack>: DR6").5, "hack", "a print of somebody's own");
     }
 
     #[test]

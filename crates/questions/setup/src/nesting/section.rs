@@ -15,6 +15,7 @@ use base::{Finding, Known, Level, Section, Severity, Unknown};
 use facts::benches;
 use facts::traced_exits::TracedExits;
 use facts::{Answer, Case, Error, Given};
+use host::processor::Vendor;
 
 /// The question this folder answers.
 pub const QUESTION: &str = "What does an exit cost at every level, and what would make it cheaper?";
@@ -127,21 +128,26 @@ fn summary(model: &Model, findings: &[Finding]) -> String {
 /// What a machine is for nesting, in a sentence.
 fn standing(machine: &Machine) -> String {
     let id = &machine.id;
+    let has = match machine.facts.processor.as_ref().map(|cpu| cpu.vendor) {
+        Some(Vendor::Intel) => "VMX",
+        Some(Vendor::Amd) => "SVM",
+        _ => "VMX or SVM",
+    };
     match (machine.state("emulated_cpu"), machine.state("virtualization"), machine.state("kvm")) {
         (Standing::On, ..) => format!("{id} is emulated by QEMU TCG: its times do not apply to hardware."),
         (_, Standing::On, Standing::On) => {
-            format!("{id} can run guests with KVM, and nested guests in those that have VMX or SVM.")
+            format!("{id} can run guests with KVM, and nested guests in those that have {has}.")
         }
         (_, Standing::On, Standing::Off | Standing::Absent) if machine.facts.is_loaded("kvm") == Some(true) => {
-            format!("{id} has VMX or SVM; module kvm is loaded, but neither kvm_intel nor kvm_amd.")
+            format!("{id} has {has}; module kvm is loaded, but neither kvm_intel nor kvm_amd.")
         }
-        (_, Standing::On, Standing::Off | Standing::Absent) => format!("{id} has VMX or SVM, but KVM is not loaded."),
-        (_, Standing::On, _) => format!("{id} has VMX or SVM; whether KVM is loaded is unknown."),
+        (_, Standing::On, Standing::Off | Standing::Absent) => format!("{id} has {has}, but KVM is not loaded."),
+        (_, Standing::On, _) => format!("{id} has {has}; whether KVM is loaded is unknown."),
         (_, Standing::Absent, Standing::On) if machine.state("kvm_pvm") == Standing::On => {
-            format!("{id} has no VMX or SVM and runs guests with kvm_pvm.")
+            format!("{id} has no {has} and runs guests with kvm_pvm.")
         }
-        (_, Standing::Off, _) => format!("{id} has VMX or SVM, but its firmware disables it."),
-        (_, Standing::Absent, _) => format!("{id} has no VMX or SVM, so KVM cannot run guests there."),
+        (_, Standing::Off, _) => format!("{id} has {has}, but its firmware disables it."),
+        (_, Standing::Absent, _) => format!("{id} has no {has}, so KVM cannot run guests there."),
         _ => format!("Whether {id} can run guests is unknown."),
     }
 }

@@ -20,6 +20,9 @@ use walk::state::State;
 /// A wait below this share of a vCPU's time is not worth a sentence; the same limit as flow's.
 const WORTH_SAYING: f64 = 0.02;
 
+/// Part of a vCPU's waits in which somebody ran who took most of them.
+const MOSTLY: f64 = 0.5;
+
 /// Rules about threads that share CPUs.
 const ABOUT_SHARING: &[&str] =
     &["PLC-OVERLAP", "PLC-STARVED", "PLC-STACKED", "PLC-WORKERS", "PLC-FLOAT", "PLC-PMD", "PLC-OVERCOMMIT"];
@@ -82,8 +85,13 @@ impl Taken {
         for finding in section.findings.iter_mut().filter(|finding| ABOUT_SHARING.contains(&finding.rule)) {
             // The name of a machine stands before the VM's where there are several.
             let vm = finding.subject.rsplit(':').next().unwrap_or_default().to_owned();
-            let about = self.waits.iter().filter(|wait| wait.vm == vm);
-            finding.evidence.extend(about.map(evidence));
+            let about = || self.waits.iter().filter(|wait| wait.vm == vm);
+            finding.evidence.extend(about().map(evidence));
+            // Who came and went between two snapshots stands in the trace alone.
+            let took = about().filter(|wait| wait.part > MOSTLY).max_by(|a, b| a.ready.total_cmp(&b.ready));
+            if let Some(Wait { by, by_tid, .. }) = took.filter(|wait| !finding.title.contains(&wait.by)) {
+                finding.title += &format!("; in the trace mostly {by} (thread {by_tid}) ran meanwhile");
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::halts::halts_sentence;
 use super::reasons::most_frequent;
 use super::section::said_of;
-use base::number::{duration, list, many, percent, rate, thousands};
+use base::number::{counted, duration, list, many, percent, rate, thousands};
 use base::{Finding, Level};
 use facts::ledger::measure::{Measures, NO_TIME, grouped};
 use facts::ledger::model::{PartFlow, Vcpu};
@@ -161,7 +161,11 @@ fn nested_sentences(measure: &Measures<'_>) -> Vec<String> {
     if chains.disturbed > 0 {
         let (are, them) = if chains.disturbed == 1 { ("is", "it") } else { ("are", "them") };
         let disturbed = many(chains.disturbed, "disturbed chain");
-        sentences.push(format!("{disturbed} {are} left out: {l1} halted in {them}, or another guest ran next."));
+        let open = match chains.count - chains.disturbed - chains.undisturbed {
+            0 => String::new(),
+            open => format!(", and {} cut off", counted(open, "chain that was", "chains that were")),
+        };
+        sentences.push(format!("{disturbed} {are} left out: {l1} halted in {them}, or another guest ran next{open}."));
     }
     let vmcs = chains.per_chain(Class::VmcsAccess);
     if vmcs >= 0.5 {

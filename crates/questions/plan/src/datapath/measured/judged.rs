@@ -11,6 +11,8 @@ use host::polled::pmd::PmdStatistics;
 const FULL: f64 = 0.95;
 /// Share of the passes that no flow matched from which it counts: our own threshold.
 const UPCALLS: f64 = 0.01;
+/// Part of its cycles with packets, below which nothing is said of what they cost.
+const WORKS: f64 = 0.01;
 /// Share of the passes that the caches of exact matches found below which they do little: our own threshold.
 const CACHED: f64 = 0.5;
 /// Packets of a batch below which a full thread loses by small batches: our own threshold; a batch has 32 at most.
@@ -209,16 +211,24 @@ fn passes(pmd: &PmdStatistics) -> Option<u64> {
     (sum > 0).then_some(sum)
 }
 
+/// A thread that hardly works: what its few packets cost is nobody's loss.
+fn is_idle(pmd: &PmdStatistics) -> bool {
+    pmd.busy_share().is_some_and(|share| share < WORKS)
+}
+
 fn upcalls(text: &Printed, _: &[Printed]) -> Vec<Hit> {
     let mut hits = Vec::new();
     for (cpu, pmd) in threads(text) {
         let (Some(all), Some(upcalls)) = (passes(pmd), pmd.upcalls) else { continue };
         let lost = pmd.lost_upcalls.unwrap_or(0);
         let share = upcalls.saturating_add(lost) as f64 / all as f64;
-        if share < UPCALLS {
+        if share < UPCALLS || is_idle(pmd) {
             continue;
         }
-        let and_lost = if lost > 0 { format!("; {} of them were lost", thousands(lost)) } else { String::new() };
+        let and_lost = match lost {
+            0 => String::new(),
+            lost => format!("; {} lost", counted(lost, "of them was", "of them were")),
+        };
         let title =
             format!("{} of the passes on CPU {cpu} matched no flow and went to ovs-vswitchd{and_lost}", percent(share));
         hits.push(hit(text, cpu, Severity::Medium, title));
@@ -234,7 +244,7 @@ fn caches(text: &Printed, _: &[Printed]) -> Vec<Hit> {
         let cached =
             [Some(emc), pmd.smc_hits, pmd.simple_match_hits].into_iter().flatten().fold(0, u64::saturating_add);
         let share = cached as f64 / all as f64;
-        if emc == 0 || share >= CACHED || megaflow <= cached {
+        if emc == 0 || share >= CACHED || megaflow <= cached || is_idle(pmd) {
             continue;
         }
         let title = format!(
@@ -339,6 +349,8 @@ mod tests {
                 "DTP-UPCALLS 10.0 % of the passes on CPU 4 matched no flow and went to ovs-vswitchd; 10 of them were lost"
             ]
         );
+        let few = titles(&stats(800, 100, 90, 10, 1, 9_999, "16.00"));
+        assert_eq!(few, Vec::<String>::new(), "of an idle thread");
         let caches = titles(&stats(100, 900, 0, 0, 50, 50, "16.00"));
         assert_eq!(
             caches,

@@ -130,12 +130,13 @@ pub(super) fn lost(phases: &[Phase]) -> Option<(f64, u64)> {
     Some((lost_ns, moved().map(Phase::length_ns).sum()))
 }
 
-/// `Meanwhile it lost 175 ms of its own work, 34 % of that time.`
+/// `By its own count the guest lost 175.0 ms of its work in 515.0 ms, 34.0 % of that time.`
 pub(super) fn sentence(migration: &Migration) -> Option<String> {
     let (lost_ns, length_ns) = lost(&of(migration)?)?;
     let share = percent((lost_ns / length_ns as f64).clamp(0.0, 1.0));
+    let (lost, length) = (duration(lost_ns), duration(length_ns as f64));
     (lost_ns > 0.0 && length_ns > 0)
-        .then(|| format!(" By its own count the guest lost {} of its work, {share} of that time.", duration(lost_ns)))
+        .then(|| format!(" By its own count the guest lost {lost} of its work in {length}, {share} of that time."))
 }
 
 #[cfg(test)]
@@ -177,7 +178,7 @@ mod tests {
         assert_eq!(lost_ms(&plain), [("moved".to_owned(), 250), ("after".to_owned(), 0)]);
         assert_eq!(
             sentence(&plain).unwrap(),
-            " By its own count the guest lost 250.0 ms of its work, 62.5 % of that time."
+            " By its own count the guest lost 250.0 ms of its work in 400.0 ms, 62.5 % of that time."
         );
         assert_eq!(table(&[plain]).rows.len(), 3);
     }

@@ -23,10 +23,10 @@ pub(crate) fn translated(model: &Model) -> Vec<Hit> {
             );
             continue;
         }
-        let mut names = model.vcpus(domain).filter(|thread| thread.name.ends_with("/TCG"));
-        let Some(first) = names.next() else { continue };
-        let title =
-            format!("{} does not use KVM: QEMU emulates {}", domain.name, many(1 + names.count() as u64, "vCPU"));
+        let mut translated = model.vcpus(domain).filter(|thread| thread.name.ends_with("/TCG"));
+        let Some(first) = translated.next() else { continue };
+        // A list may be cut, so its threads are not counted.
+        let title = format!("{} does not use KVM: QEMU emulates its vCPUs", domain.name);
         let place = first.last_cpu.as_ref().map(|cpu| &cpu.place).or(first.run_share.as_ref().map(|run| &run.place));
         let place = place.map_or("the thread's name", String::as_str);
         let hit = Hit::new(&domain.name, Severity::High, title).of_domain(&domain.name);

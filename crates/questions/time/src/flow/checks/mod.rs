@@ -96,12 +96,18 @@ pub(super) fn switched_on(module: &str, parameter: &str, mut hits: Vec<Hit>) -> 
 /// The VM whose vCPUs spend the largest share of their time on something, and that share: on a host of many VMs a share of
 /// all time hides it.
 pub(super) fn worst_vm<'f>(measure: &Measures<'f>, ns_of: impl Fn(&Vcpu) -> u64) -> (&'f str, f64) {
-    let share = |vcpus: &[&Vcpu]| {
-        let wall_ns: u64 = vcpus.iter().map(|vcpu| vcpu.sums.wall_ns()).sum();
-        vcpus.iter().map(|vcpu| ns_of(vcpu)).sum::<u64>() as f64 / wall_ns.max(1) as f64
-    };
-    let vms = measure.by_vm().into_iter().map(|(vm, vcpus)| (vm, share(&vcpus)));
+    let vms = measure.by_vm().into_iter().map(|(vm, vcpus)| (vm, share_of(&vcpus, &ns_of)));
     vms.max_by(|one, other| one.1.total_cmp(&other.1)).unwrap_or(("", 0.0))
+}
+
+/// The same share of one VM.
+pub(super) fn of_vm(measure: &Measures<'_>, vm: &str, ns_of: impl Fn(&Vcpu) -> u64) -> f64 {
+    measure.by_vm().into_iter().find(|(name, _)| *name == vm).map_or(0.0, |(_, vcpus)| share_of(&vcpus, &ns_of))
+}
+
+fn share_of(vcpus: &[&Vcpu], ns_of: &impl Fn(&Vcpu) -> u64) -> f64 {
+    let wall_ns: u64 = vcpus.iter().map(|vcpu| vcpu.sums.wall_ns()).sum();
+    vcpus.iter().map(|vcpu| ns_of(vcpu)).sum::<u64>() as f64 / wall_ns.max(1) as f64
 }
 
 /// Time of a vCPU's exits for which `wanted` holds.

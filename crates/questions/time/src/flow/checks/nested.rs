@@ -1,11 +1,13 @@
 //! Checks of what nesting multiplies: exits that a CPU feature would keep inside the guest hypervisor.
 
 use super::{
-    Sample, by_share, exits_ns, gives_back, gives_back_between, handling, hit, reasons, seen, switched_on, worst_vm,
+    Sample, by_share, exits_ns, gives_back, gives_back_between, handling, hit, of_vm, reasons, seen, switched_on,
+    worst_vm,
 };
 use base::number::{duration, many, percent, thousands};
 use base::{About, Cost, CostKind, Evidence, GivesBack};
 use facts::ledger::measure::Measures;
+use facts::ledger::model::Vcpu;
 use facts::rule::Hit;
 use facts::traced_exits::TracedExits;
 use walk::events::details::Detail;
@@ -40,18 +42,20 @@ fn saving(
 ) -> (Option<GivesBack>, f64, Evidence) {
     let about = reasons(measure, |total| wanted(total.reason));
     let exits = TracedExits::of_trace(measure);
-    let (busiest, own) = worst_vm(measure, |vcpu| exits_ns(measure, vcpu, &wanted));
-    let takes = format!("L0's work on them takes {} of the vCPU time of {busiest}", percent(own));
+    let own_ns = |vcpu: &Vcpu| exits_ns(measure, vcpu, &wanted);
+    let (busiest, own) = worst_vm(measure, own_ns);
+    let takes = |vm: &str, own: f64| format!("L0's work on them takes {} of the vCPU time of {vm}", percent(own));
     let seen = |what: String, vm: &str| Evidence::in_table(what, "flow.exits").key("vm", vm).about(about.clone());
     let state = handling(measure, |total| wanted(total.reason));
     let Some(remains) = exits.remains_without(names) else {
         let back = state.and_then(|state| gives_back(measure, state, |vcpu| exits_ns(measure, vcpu, &wanted)));
-        return (back, own, seen(takes, busiest));
+        return (back, own, seen(takes(busiest, own), busiest));
     };
     let back =
         state.and_then(|state| gives_back_between(measure, state, |vcpu| exits.saved_ns(measure, vcpu, remains)));
     let (vm, share) = worst_vm(measure, |vcpu| exits.saved_ns(measure, vcpu, remains).mid as u64);
-    let what = format!("{takes}; with the switches of each, {vm} would get back some {}", percent(share));
+    let takes = takes(vm, of_vm(measure, vm, own_ns));
+    let what = format!("{takes}; with the switches of each, it would get back some {}", percent(share));
     (back, share.max(own), seen(what, vm))
 }
 

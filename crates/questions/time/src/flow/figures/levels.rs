@@ -1,6 +1,7 @@
 //! The levels at a glance: which machines run inside each other, what leaves them, and where all time went.
 
 use super::spent;
+use crate::flow::rates::{self, per_second};
 use base::figure::{Column, Drawing, Ground, Levels, Storey, TimePart};
 use base::number::{duration, many, percent, plain, rate};
 use base::{Figure, Level};
@@ -43,15 +44,6 @@ pub(super) fn at_a_glance(measure: &Measures<'_>) -> Figure {
 
 fn exits(measure: &Measures<'_>, vcpus: &[&Vcpu]) -> u64 {
     vcpus.iter().map(|vcpu| measure.exit_count_of(vcpu)).sum()
-}
-
-/// A shorter excerpt has counts, and no rates that anybody would multiply by an hour: our own limit.
-const SHORTEST_FOR_RATES_NS: u64 = 10_000_000;
-
-/// A count a second; `None` of what is too short for that.
-fn per_second(measure: &Measures<'_>, count: u64) -> Option<f64> {
-    let length_ns = measure.part.window.length_ns();
-    (length_ns >= SHORTEST_FOR_RATES_NS).then(|| count as f64 * 1e9 / length_ns as f64)
 }
 
 fn ground(measure: &Measures<'_>) -> Ground {
@@ -140,7 +132,7 @@ fn caption(measure: &Measures<'_>, levels: &Levels, first_exits: u64) -> String 
         false => format!("guest code ran for {} of the vCPU time", percent(guests)),
     };
     let length_ns = measure.part.window.length_ns();
-    if measure.part.seen.exit && length_ns < SHORTEST_FOR_RATES_NS {
+    if measure.part.seen.exit && length_ns < rates::SHORTEST_NS {
         let exits = many(first_exits, "exit");
         return format!("{whose}{exits} in {}, too short for a rate; {ran}.", duration(length_ns as f64));
     }

@@ -103,7 +103,6 @@ fn caption(measure: &Measures<'_>, all: &Waterfall, vcpus: usize) -> String {
     let host = measure.part.level;
     let is_guest = |step: &&Step| step.hue.starts_with("guest_");
     let own: f64 = all.steps.iter().filter(is_guest).map(|step| step.share).sum();
-    let back: f64 = all.steps.iter().map(Step::given_back).sum();
     let guests = if measure.nested {
         format!("{} and {}", level_of(host, TracedLevel::L1), level_of(host, TracedLevel::L2))
     } else {
@@ -112,6 +111,8 @@ fn caption(measure: &Measures<'_>, all: &Waterfall, vcpus: usize) -> String {
     let whose = if measure.nested { "their" } else { "its" };
     // A part of which nothing may come back makes the sum a bound.
     let is_bound = all.steps.iter().flat_map(|step| &step.removed).any(|removed| removed.low <= 0.0);
+    let highest = |step: &Step| step.removed.iter().map(|removed| removed.high).sum::<f64>().min(step.share);
+    let back: f64 = all.steps.iter().map(if is_bound { highest } else { Step::given_back }).sum();
     let back = if back > 0.0 {
         let how = if is_bound { "up to" } else { "some" };
         format!("the findings' changes would give back {how} {}", percent(back))

@@ -1,6 +1,7 @@
 //! Tables that give the overview of a host: by VM, by exit reason over all vCPUs, and the vCPUs that lose most.
 
 use super::{by_machine, by_name, each_vcpu, keys, merged, quantiles};
+use crate::flow::rates::per_second;
 use base::{Cell, Histogram, Level, Table, TableSpec, shown, table};
 use facts::ledger::levels::title;
 use facts::ledger::measure::{Measures, worst_state};
@@ -71,13 +72,12 @@ pub(super) fn vms(measures: &[Measures<'_>]) -> Table {
             let guest_ns = sum(|state| matches!(state, State::Guest(_)));
             let waiting_ns = sum(State::is_waiting);
             let overhead_ns = sum(State::is_overhead);
-            let seconds = measure.part.window.length_ns() as f64 / 1e9;
             let mut row: Vec<Cell> = vec![measure.part.machine.as_str().into(), vm.into(), (vcpus.len() as u64).into()];
             row.extend([wall_ns, guest_ns, sum(|state| matches!(state, State::Handling(_)))].map(Cell::U64));
             row.extend([sum(|state| state == State::Userspace), waiting_ns, overhead_ns].map(Cell::U64));
             row.extend([guest_ns, waiting_ns, overhead_ns].map(|part_ns| part_of(part_ns, wall_ns)));
             row.push(exits.into());
-            row.push((seconds > 0.0).then(|| exits as f64 / seconds).into());
+            row.push(per_second(measure, exits).into());
             row.push(p99(&all_costs(measure, vcpus.iter().copied())));
             table.push(row);
         }

@@ -23,9 +23,10 @@ pub(super) fn figure(migrations: &[Migration]) -> Option<Figure> {
     let before = phases.first()?.rate()? * 1e9;
     let name = |run: usize| whose(run, migrations.len());
     let mut caption = format!(
-        "Before, the guest counted {} in a second. While it was moved it lost {} of its work, {} of that time{}. Shaded: how far it fell short of its rate before.",
+        "Before, the guest counted {} in a second. While it was moved it lost {} of its work in {}, {} of that time{}. Shaded: how far it fell short of its rate before.",
         thousands(before.round() as u64),
         duration(lost_ns.max(0.0)),
+        duration(*length_ns as f64),
         percent((lost_ns / *length_ns as f64).clamp(0.0, 1.0)),
         if runs.len() > 1 { format!(", in {}, the run that lost most", name(*run)) } else { String::new() }
     );
