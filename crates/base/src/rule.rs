@@ -1,6 +1,6 @@
 //! What a rule says of itself, whatever it looks at: `kvmscope explain RULE` prints it.
 
-use crate::{Known, Needs};
+use crate::{FactKind, Needs};
 use serde::Serialize;
 
 /// An amount from which on something is worth a finding: the very constant that the check compares with.
@@ -29,7 +29,7 @@ pub struct Words {
     /// What its check looks at.
     pub looks_at: &'static str,
     /// What has to be known before it can be judged.
-    pub knows: &'static [Known],
+    pub requires: &'static [FactKind],
     /// From where on it is worth a finding.
     pub limits: &'static [Limit],
     /// Why this happens or costs.

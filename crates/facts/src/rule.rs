@@ -7,7 +7,7 @@
 
 use base::rule::{Limit, Words};
 use base::shell::quoted;
-use base::{Change, Cost, Evidence, Finding, GivesBack, Known, Level, Needs, Setting, Severity};
+use base::{Change, Cost, Evidence, FactKind, Finding, GivesBack, Level, Needs, Setting, Severity};
 
 /// One rule; `Check` is the function that looks at what this question knows.
 pub struct Rule<Check> {
@@ -17,7 +17,7 @@ pub struct Rule<Check> {
     pub per: &'static str,
     pub looks_at: &'static str,
     /// What has to be known before it can be judged: without one of them it says nothing, and is counted.
-    pub knows: &'static [Known],
+    pub requires: &'static [FactKind],
     /// From where on it is worth a finding.
     pub limits: &'static [Limit],
     /// Returns what it saw, once for each subject.
@@ -122,7 +122,7 @@ impl<Check: Copy> Rule<Check> {
             id,
             per,
             looks_at,
-            knows: &[],
+            requires: &[],
             limits: &[],
             check,
             why,
@@ -136,8 +136,8 @@ impl<Check: Copy> Rule<Check> {
 
 impl<Check> Rule<Check> {
     pub fn words(&self) -> Words {
-        let Self { id, per, looks_at, knows, limits, why, fix, undo, needs, source, .. } = *self;
-        Words { id, per, looks_at, knows, limits, why, fix, undo, needs, source }
+        let Self { id, per, looks_at, requires, limits, why, fix, undo, needs, source, .. } = *self;
+        Words { id, per, looks_at, requires, limits, why, fix, undo, needs, source }
     }
 
     /// The finding about what was seen on a machine of `level`. Typed changes print themselves, and the file that keeps

@@ -245,10 +245,8 @@ fn of_clause(clause: &str) -> Option<(Origin, &'static str)> {
         let nouns = rest.iter().take_while(|word| noun(&[**word], 1).is_some()).count();
         // Who begins with a guest may be saying anything of it; `Host is idle, virsh says:`.
         let is_host = noun(rest, 1).is_some_and(|(place, _)| place == Origin::Host);
-        let is_view = || rest.get(nouns + 1).is_some_and(|word| is_word_of(VIEWS, word));
-        let leads = |next: &&str| {
-            [BEHIND, PROGRAMS, MADE_OF].iter().any(|list| is_word_of(list, next)) || *next == "s" && is_view()
-        };
+        // Of `L1's view` the noun is known already to be where it was seen.
+        let leads = |next: &&str| *next == "s" || [BEHIND, PROGRAMS, MADE_OF].iter().any(|list| is_word_of(list, next));
         noun(rest, 1).filter(|_| nouns > 0 && (is_host || rest.get(nouns).is_none_or(leads)))
     };
     first

@@ -37,6 +37,9 @@ pub struct DiskMove {
     pub limit_bytes_per_s: Option<Fact<f64>>,
 }
 
+/// What [`Quoted`] values are called that `virsh list` has: the state of each VM.
+pub(crate) const LISTED: &str = "virsh list";
+
 /// What is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GaugeKind {

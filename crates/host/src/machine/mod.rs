@@ -32,6 +32,7 @@ pub use complaint::{COMPLAINTS, Complaint, ComplaintKind};
 pub use devices::{Cgroup, Channel, Irq, Nic, NicKind, Quota, Steering, Throttled, Throughput};
 pub use domain::{Balloon, Disk, Domain, GuestCell, GuestTopology, Interface, Nova};
 pub use domain_xml::{Element, domains_of};
+pub(crate) use gauge::LISTED;
 pub use gauge::{DiskMove, Gauge, GaugeKind, Quoted};
 pub use groups::{Parting, is_within_group, parted, unit_of};
 pub use guest_counters::guest_counters;

@@ -1,8 +1,8 @@
 //! The words for a machine whose threads have places.
 
 use super::{
-    Cgroup, Channel, Complaint, DiskMove, Domain, Gauge, Interface, Irq, Nic, Quota, Quoted, Switch, Throughput,
-    Topology,
+    Cgroup, Channel, Complaint, DiskMove, Domain, Gauge, Interface, Irq, LISTED, Nic, Quota, Quoted, Switch,
+    Throughput, Topology,
 };
 use crate::processor::Vendor;
 use base::CpuSet;
@@ -284,6 +284,11 @@ pub struct TopRow {
 }
 
 impl Machine {
+    /// How many VMs `virsh list` has that run.
+    pub fn listed_running(&self) -> usize {
+        self.quoted.iter().filter(|told| told.what == LISTED && told.value == "running").count()
+    }
+
     /// The domain of that name, made if it is not there yet.
     pub(crate) fn domain_mut(&mut self, name: &str) -> &mut Domain {
         let index = self.domains.iter().position(|domain| domain.name == name).unwrap_or_else(|| {

@@ -4,7 +4,7 @@
 //! KubeVirt 1.3.
 
 use super::account::{Account, By};
-use super::forms::seconds;
+use super::proxmox::seconds;
 
 /// Bytes a second of one of KubeVirt's `Mbps`: a megabit since it multiplies by 8, 8 megabytes as long as it divided by it
 /// (`LogMigrationInfo`, pkg/virt-launcher/virtwrap/live-migration-source.go).

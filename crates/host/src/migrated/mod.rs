@@ -14,6 +14,7 @@ pub mod downtime_log;
 pub mod forms;
 mod kubevirt;
 pub mod obstacles;
+mod proxmox;
 
 pub use account::Account;
 pub use downtime_log::Side;

@@ -50,6 +50,7 @@ mod short;
 mod switch;
 mod threads;
 mod totals;
+mod virsh_list;
 mod vmbus;
 mod waits;
 mod walk;
@@ -121,6 +122,7 @@ const BLOCKS: &[Block] = &[
     nodes::lstopo,
     disks::domblkstat,
     iotune::limits,
+    virsh_list::list,
     disks::iostat,
     kernel::line,
     named::settings,

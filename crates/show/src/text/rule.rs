@@ -12,8 +12,8 @@ pub fn render(rule: &Words, page: &Page) -> String {
     heading(&format!("{}, one finding per {}", rule.id, rule.per), "", &mut out);
     let mut said = Said { out: &mut out, at: 1, room: label_room(&[]) };
     said.prose("looks at", rule.looks_at);
-    for (index, fact) in rule.knows.iter().enumerate() {
-        said.prose(if index == 0 { "has to know" } else { "" }, &format!("{}: {}", fact.name(), fact.told_by()));
+    for (index, fact) in rule.requires.iter().enumerate() {
+        said.prose(if index == 0 { "requires" } else { "" }, &format!("{}: {}", fact.name(), fact.provided_by()));
     }
     for (index, limit) in rule.limits.iter().enumerate() {
         let amount = number::amount(limit.amount, limit.unit);

@@ -1,6 +1,6 @@
 //! A machine on which nothing is wrong, and what rules say after one change.
 
-use base::{CpuSet, Finding, Known};
+use base::{CpuSet, FactKind, Finding};
 use host::Machine;
 use host::machine::{Cpu, CpuUse, Domain, Fact, Node, Role, Switch, Thread, domains_of};
 use kvmscope_analysis::placement::{Wishes, build, rules as table, section::section};
@@ -98,14 +98,14 @@ pub(super) fn fires(rule: &str, change: impl FnOnce(&mut Machine)) {
     change(&mut machine);
     let found = rules(machine.clone());
     assert!(found.contains(&rule), "{rule} is not among {found:?}");
-    knows(rule, &machine);
+    requires_what_it_names(rule, &machine);
 }
 
 /// The rule says what it has to know: without any of that it is silent on a machine on which it fires, without all else it is not.
-fn knows(rule: &str, machine: &Machine) {
-    let needs: BTreeSet<Known> =
-        table::rules().filter(|one| one.id == rule).flat_map(|one| one.knows).copied().collect();
-    let alone = |taken: &[Known]| ENOUGH.iter().any(|(of, known)| *of == rule && taken.contains(known));
+fn requires_what_it_names(rule: &str, machine: &Machine) {
+    let needs: BTreeSet<FactKind> =
+        table::rules().filter(|one| one.id == rule).flat_map(|one| one.requires).copied().collect();
+    let alone = |taken: &[FactKind]| ENOUGH.iter().any(|(of, known)| *of == rule && taken.contains(known));
     let differs = FORGET.iter().filter(|(taken, _)| !alone(taken)).filter(|(taken, forget)| {
         let mut machine = machine.clone();
         forget(&mut machine);
@@ -116,51 +116,51 @@ fn knows(rule: &str, machine: &Machine) {
 }
 
 /// Of rules that look at several things, those of which each is enough.
-const ENOUGH: &[(&str, Known)] = &[("PLC-PARTITION", Known::Settings)];
+const ENOUGH: &[(&str, FactKind)] = &[("PLC-PARTITION", FactKind::Settings)];
 
-type Forget = (&'static [Known], fn(&mut Machine));
+type Forget = (&'static [FactKind], fn(&mut Machine));
 
 /// What nobody may have told, and where it stands.
 const FORGET: &[Forget] = &[
-    (&[Known::Cpus, Known::Cores, Known::Caches, Known::Nodes], |machine| {
+    (&[FactKind::Cpus, FactKind::Cores, FactKind::Caches, FactKind::Nodes], |machine| {
         (machine.topology.cpus, machine.topology.online) = Default::default();
     }),
-    (&[Known::Cores], |machine| {
+    (&[FactKind::Cores], |machine| {
         machine.topology.cores_unknown = true;
         machine.topology.cpus.iter_mut().for_each(|(cpu, about)| about.core = *cpu);
     }),
-    (&[Known::Caches], |machine| machine.topology.cpus.values_mut().for_each(|cpu| cpu.last_cache = None)),
-    (&[Known::Nodes], |machine| machine.topology.cpus.values_mut().for_each(|cpu| cpu.node = None)),
-    (&[Known::Isolated], |machine| machine.topology.isolated = None),
-    (&[Known::Definitions], |machine| {
+    (&[FactKind::Caches], |machine| machine.topology.cpus.values_mut().for_each(|cpu| cpu.last_cache = None)),
+    (&[FactKind::Nodes], |machine| machine.topology.cpus.values_mut().for_each(|cpu| cpu.node = None)),
+    (&[FactKind::Isolated], |machine| machine.topology.isolated = None),
+    (&[FactKind::Definitions], |machine| {
         let bare = |domain: &Domain| Domain { name: domain.name.clone(), ..Domain::default() };
         machine.domains = machine.domains.iter().map(bare).collect();
     }),
-    (&[Known::Masks], |machine| machine.threads.iter_mut().for_each(|thread| thread.affinity = None)),
-    (&[Known::Seen], |machine| machine.threads.iter_mut().for_each(|thread| thread.last_cpu = None)),
-    (&[Known::Ran], |machine| machine.threads.iter_mut().for_each(|thread| thread.run_share = None)),
-    (&[Known::Waited], |machine| machine.threads.iter_mut().for_each(|thread| thread.wait_share = None)),
-    (&[Known::Usage], |machine| machine.cpu_use.clear()),
-    (&[Known::Groups], |machine| {
+    (&[FactKind::Masks], |machine| machine.threads.iter_mut().for_each(|thread| thread.affinity = None)),
+    (&[FactKind::Seen], |machine| machine.threads.iter_mut().for_each(|thread| thread.last_cpu = None)),
+    (&[FactKind::Ran], |machine| machine.threads.iter_mut().for_each(|thread| thread.run_share = None)),
+    (&[FactKind::Waited], |machine| machine.threads.iter_mut().for_each(|thread| thread.wait_share = None)),
+    (&[FactKind::Usage], |machine| machine.cpu_use.clear()),
+    (&[FactKind::Groups], |machine| {
         machine.threads.iter_mut().for_each(|thread| (thread.cgroup, thread.time_group) = (None, None));
     }),
-    (&[Known::Quotas], |machine| machine.quotas.clear()),
-    (&[Known::GuestMemory], |machine| {
+    (&[FactKind::Quotas], |machine| machine.quotas.clear()),
+    (&[FactKind::GuestMemory], |machine| {
         machine.vm_memory.clear();
         machine.process_memory.clear();
     }),
-    (&[Known::Interrupts], |machine| machine.irqs.clear()),
-    (&[Known::Cards, Known::CardCounters], |machine| machine.nics.clear()),
-    (&[Known::CardCounters], |machine| {
+    (&[FactKind::Interrupts], |machine| machine.irqs.clear()),
+    (&[FactKind::Cards, FactKind::CardCounters], |machine| machine.nics.clear()),
+    (&[FactKind::CardCounters], |machine| {
         machine.nics.iter_mut().for_each(|nic| nic.counters.clear());
         machine.switch.statistics.clear();
     }),
-    (&[Known::Switch], |machine| machine.switch = Switch::default()),
-    (&[Known::Paging, Known::Pressure, Known::Disks], |machine| machine.gauges.clear()),
-    (&[Known::PagesMoved], |machine| machine.pages_moved_per_s = None),
-    (&[Known::Log], |machine| machine.complaints.clear()),
-    (&[Known::Settings, Known::TopClocks], |machine| machine.settings.clear()),
-    (&[Known::Processor], |machine| machine.vendor = None),
+    (&[FactKind::Switch], |machine| machine.switch = Switch::default()),
+    (&[FactKind::Paging, FactKind::Pressure, FactKind::Disks], |machine| machine.gauges.clear()),
+    (&[FactKind::PagesMoved], |machine| machine.pages_moved_per_s = None),
+    (&[FactKind::Log], |machine| machine.complaints.clear()),
+    (&[FactKind::Settings, FactKind::TopClocks], |machine| machine.settings.clear()),
+    (&[FactKind::Processor], |machine| machine.vendor = None),
 ];
 
 /// The same for a definition: `good` is silent about the rule, `bad` is not.
@@ -174,5 +174,5 @@ pub(super) fn defined(rule: &str, good: &str, bad: &str) {
     };
     assert!(!rules(of(good)).contains(&rule), "{rule} fires on {good}");
     assert!(rules(of(bad)).contains(&rule), "{rule} does not fire on {bad}");
-    knows(rule, &of(bad));
+    requires_what_it_names(rule, &of(bad));
 }

@@ -38,7 +38,7 @@ const KERNEL: Rule<()> = Rule {
     id: "FLT-KERNEL",
     per: "kernel",
     looks_at: "Whether the same exits cost more under one kernel than under the others on hosts with the same CPU model.",
-    knows: &[],
+    requires: &[],
     limits: KERNEL_LIMITS,
     check: (),
     why: "Kernels take different ways through an exit, and mitigations differ; the same exits on the same CPU cost the same otherwise.",

@@ -18,7 +18,7 @@ pub(crate) const WORDS: Words = Words {
     per: "machine",
     looks_at: "What `bench exits` measured of CPUID without nesting and with it, against published hosts: more than on any \
         of them.",
-    knows: &[],
+    requires: &[],
     limits: &[],
     why: "A high ratio suggests that L0 emulates VMREAD and VMWRITE, or has an old kernel. It proves neither: only L0's \
         settings or a trace at L0 can.",

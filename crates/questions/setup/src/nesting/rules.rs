@@ -6,7 +6,7 @@
 use super::model::Model;
 use super::{checks, ratio};
 use base::rule::Words;
-use base::{Known, Needs};
+use base::{FactKind, Needs};
 use facts::rule::Hit;
 
 /// A rule about how machines are set up.
@@ -18,7 +18,7 @@ pub const RULES: &[Rule] = &[
         id: "NST-TCG",
         per: "machine",
         looks_at: "CPUID leaf 0x40000000: the signature of QEMU's emulator.",
-        knows: &[Known::Processor],
+        requires: &[FactKind::Processor],
         why: "QEMU without KVM emulates every instruction. No time measured here applies to hardware, and everything \
               is about ten times slower than with KVM.",
         fix: &[
@@ -33,7 +33,7 @@ pub const RULES: &[Rule] = &[
         id: "NST-FIRMWARE",
         per: "machine",
         looks_at: "The kernel's log: VMX or SVM disabled by the firmware.",
-        knows: &[Known::Log],
+        requires: &[FactKind::Log],
         why: "The processor has VMX or SVM, but the firmware locked it before the kernel started. QEMU falls back to \
               emulation, which is about ten times slower.",
         fix: &["reboot into the firmware setup and enable Virtualization Technology (Intel) or SVM Mode (AMD)"],
@@ -46,7 +46,7 @@ pub const RULES: &[Rule] = &[
         id: "NST-HIDDEN",
         per: "machine",
         looks_at: "The time of CPUID on a machine that reports bare metal.",
-        knows: &[Known::CpuidTime],
+        requires: &[FactKind::CpuidTime],
         why: "A hypervisor can hide its CPUID flag, but it cannot avoid the exit at each CPUID. If there is a \
               hypervisor, what is measured here as L0 is L1. A slow processor, or a frequency far below that of the \
               TSC, looks the same.",
@@ -58,7 +58,7 @@ pub const RULES: &[Rule] = &[
         id: "NST-SHADOW",
         per: "machine",
         looks_at: "The feature vmcs_shadowing of a machine whose guests may run nested guests.",
-        knows: &[Known::Modules],
+        requires: &[FactKind::Modules],
         why: "Without VMCS shadowing, each VMREAD and VMWRITE of a guest hypervisor exits, and the level below \
               emulates it. KVM in a guest executes 8 to 16 of them per exit of its own guest.",
         needs: Needs::Reload,
@@ -70,7 +70,7 @@ pub const RULES: &[Rule] = &[
         id: "NST-EVMCS",
         per: "machine",
         looks_at: "Hyper-V's offer of the enlightened VMCS, and the parameter enlightened_vmcs of kvm_intel.",
-        knows: &[Known::Processor, Known::Modules],
+        requires: &[FactKind::Processor, FactKind::Modules],
         why: "Hyper-V can share the VMCS of a nested guest as plain memory, with a mask of what changed. Without it, \
               each VMREAD and VMWRITE of KVM exits to Hyper-V, and Hyper-V merges the whole VMCS at each entry.",
         needs: Needs::Reload,
@@ -82,7 +82,7 @@ pub const RULES: &[Rule] = &[
         id: "NST-EVMCSNONE",
         per: "machine",
         looks_at: "CPUID leaves of Hyper-V on Intel: no enlightened VMCS is offered.",
-        knows: &[Known::Processor],
+        requires: &[FactKind::Processor],
         why: "Without the enlightened VMCS, each VMREAD and VMWRITE of KVM exits to Hyper-V. On Intel, Hyper-V has \
               offered it since Windows Server 2016 to VMs with nested virtualization.",
         fix: &["Set-VMProcessor -VMName GUEST -ExposeVirtualizationExtensions $true   # on the Hyper-V host, VM \
@@ -96,7 +96,7 @@ pub const RULES: &[Rule] = &[
         id: "NST-EVMCSON",
         per: "machine",
         looks_at: "The parameter enlightened_vmcs of kvm_intel: in use.",
-        knows: &[Known::Modules],
+        requires: &[FactKind::Modules],
         why: "Version 1 of the enlightened VMCS has no fields for posted interrupts, the APIC-access page, \
               virtual-interrupt delivery, PML, pause-loop exiting and the preemption timer, so KVM disables them \
               when it uses version 1. Expect both effects: exits became 2.3 times cheaper, but one kernel build took \
@@ -110,7 +110,7 @@ pub const RULES: &[Rule] = &[
         id: "NST-MSRBITMAP",
         per: "machine",
         looks_at: "CPUID leaf 0x4000000a of Hyper-V: no enlightened MSR bitmap.",
-        knows: &[Known::Processor],
+        requires: &[FactKind::Processor],
         why: "Without the enlightened MSR bitmap, every MSR access of a nested guest exits, even those that need no \
             exit.",
         fix: &["# ask for a newer Hyper-V: CPUID 0x4000000a eax bit 19 must be set"],
@@ -122,7 +122,7 @@ pub const RULES: &[Rule] = &[
         id: "NST-FLUSH",
         per: "machine",
         looks_at: "CPUID leaf 0x4000000a of Hyper-V: no direct virtual flush.",
-        knows: &[Known::Processor],
+        requires: &[FactKind::Processor],
         why: "With the direct flush, a nested guest asks Hyper-V itself to flush TLBs; without it, each request goes \
             through KVM.",
         fix: &["# ask for a newer Hyper-V: CPUID 0x4000000a eax bit 17 must be set"],
@@ -134,7 +134,7 @@ pub const RULES: &[Rule] = &[
         id: "NST-PAGING",
         per: "parameter",
         looks_at: "The parameters kvm_intel.ept and kvm_amd.npt.",
-        knows: &[Known::Modules],
+        requires: &[FactKind::Modules],
         why: "Without second-level page tables, KVM shadows every page table of every guest. A fault of a nested \
               guest with n levels of page tables then costs up to 4n+8 world switches, instead of 2n+6.",
         needs: Needs::Reload,
@@ -145,7 +145,7 @@ pub const RULES: &[Rule] = &[
         id: "NST-APIC",
         per: "parameter",
         looks_at: "The parameters kvm_intel.enable_apicv and kvm_amd.avic.",
-        knows: &[Known::Modules],
+        requires: &[FactKind::Modules],
         why: "Without it, KVM emulates the local APIC: EOIs, IPIs and each injected interrupt cause exits. AVIC is \
               off by default before Linux 6.18, and inactive while a vCPU runs a nested guest. Before Linux 6.0 guests \
               with x2APIC do not have it, and on Zen 1 and Zen 2 it loses IPIs before 6.17.",
@@ -158,7 +158,7 @@ pub const RULES: &[Rule] = &[
         id: "NST-SVM",
         per: "parameter",
         looks_at: "The parameters kvm_amd.vls and kvm_amd.vgif.",
-        knows: &[Known::Modules],
+        requires: &[FactKind::Modules],
         why: "A guest hypervisor executes VMLOAD, VMSAVE, STGI and CLGI around each run of its guest. Each exits \
               unless the CPU executes it in the guest.",
         needs: Needs::Reload,
@@ -169,7 +169,7 @@ pub const RULES: &[Rule] = &[
         id: "NST-OFF",
         per: "parameter",
         looks_at: "All other parameters of KVM's modules that are on by default and cost exits when they are off.",
-        knows: &[Known::Modules],
+        requires: &[FactKind::Modules],
         why: "The setting is on by default; it is off if it was set, or if this level's CPU lacks the feature.",
         needs: Needs::Reload,
         source: "arch/x86/kvm, Linux 6.12; Documentation/admin-guide/kernel-parameters.txt",
@@ -179,7 +179,7 @@ pub const RULES: &[Rule] = &[
         id: "NST-CLOCK",
         per: "machine",
         looks_at: "The clocksource of the machine: one whose reading is an exit.",
-        knows: &[Known::Clocksource],
+        requires: &[FactKind::Clocksource],
         why: "A program that reads the time many thousand times per second causes as many exits.",
         needs: Needs::OuterLevel,
         source: "drivers/clocksource/hyperv_timer.c and acpi_pm.c, arch/x86/kernel/hpet.c, Linux 6.12",
@@ -189,7 +189,7 @@ pub const RULES: &[Rule] = &[
         id: "NST-KVMCLOCK",
         per: "machine",
         looks_at: "The flag of kvm-clock that says whether it is stable between CPUs.",
-        knows: &[Known::Clocksource],
+        requires: &[FactKind::Clocksource],
         why: "KVM marks its clock as stable only if its own host uses the TSC, or Hyper-V's TSC page. Otherwise the \
               vDSO cannot use it, and every clock read is a system call.",
         fix: &["cat /sys/devices/system/clocksource/clocksource0/current_clocksource   # at the level below"],
@@ -202,7 +202,7 @@ pub const RULES: &[Rule] = &[
         per: "machine",
         looks_at: "The clocksource of a machine that runs guests: one from which KVM cannot make a stable clock for \
             them.",
-        knows: &[Known::Clocksource],
+        requires: &[FactKind::Clocksource],
         why: "KVM passes on a stable clock only if its own host uses the TSC, or since Linux 4.16 Hyper-V's TSC page \
               with notifications of frequency changes. Otherwise guests still have kvm-clock, but each clock read is \
               a system call.",
@@ -213,7 +213,7 @@ pub const RULES: &[Rule] = &[
         id: "NST-LOST",
         per: "machine",
         looks_at: "CPU flags of a host, against those of its guest (needs the snapshots of both).",
-        knows: &[Known::Processor],
+        requires: &[FactKind::Processor],
         why: "A guest can use only what its CPU model offers. A named model (Skylake-Server, EPYC) omits features \
               that the processor has; host-passthrough omits only those that KVM never passes on.",
         fix: &[
@@ -229,7 +229,7 @@ pub const RULES: &[Rule] = &[
         id: "NST-KERNEL",
         per: "kernel change",
         looks_at: "The kernel's release, against the releases that made nesting cheaper on such a machine.",
-        knows: &[Known::Release],
+        requires: &[FactKind::Release],
         why: "The running kernel lacks this change; a newer kernel has it.",
         undo: &["# select the previous kernel in the boot loader menu"],
         needs: Needs::Reboot,
@@ -240,7 +240,7 @@ pub const RULES: &[Rule] = &[
         id: "NST-FAULT",
         per: "machine",
         looks_at: "The kernel's release, against the fixes that hosts of guest hypervisors need.",
-        knows: &[Known::Release],
+        requires: &[FactKind::Release],
         why: "Bugs in nested virtualization of these releases hang guest hypervisors, or let them corrupt memory or \
               escape their VM. The newest release of each maintained series has the fixes.",
         fix: &["# install the newest release of your series from your distribution, and boot it"],
@@ -253,7 +253,7 @@ pub const RULES: &[Rule] = &[
         id: "NST-NXHUGE",
         per: "machine",
         looks_at: "nx_huge_pages, and whether the processor has the iTLB-multihit erratum.",
-        knows: &[Known::Modules],
+        requires: &[FactKind::Modules],
         why: "Executable huge pages are split into 4 KiB pages on processors with the iTLB-multihit erratum. This \
               one is not affected, so the split causes page faults and TLB misses without benefit.",
         source: "Documentation/admin-guide/hw-vuln/multihit.rst, Linux 6.12; counter nx_lpage_splits",
@@ -263,7 +263,7 @@ pub const RULES: &[Rule] = &[
         id: "NST-L1D",
         per: "machine",
         looks_at: "vmentry_l1d_flush and the state of the L1TF mitigation.",
-        knows: &[Known::Modules],
+        requires: &[FactKind::Modules],
         why: "The flush protects against L1TF, but leaves the guest with an empty cache after each flushed entry. \
             Counter l1d_flush shows how often.",
         fix: &["cat /sys/kernel/debug/kvm/l1d_flush   # how often; read l1tf.rst before you change it"],
@@ -274,7 +274,7 @@ pub const RULES: &[Rule] = &[
         id: "NST-MITIGATION",
         per: "machine",
         looks_at: "sys/devices/system/cpu/vulnerabilities: mitigations with work at entries and exits.",
-        knows: &[Known::Mitigations],
+        requires: &[FactKind::Mitigations],
         why: "These protect against processor vulnerabilities, at the cost of work at each system call, entry or \
               exit. Disabling one is a security decision, so no command is given.",
         needs: Needs::Reboot,
@@ -296,7 +296,7 @@ pub const RULES: &[Rule] = &[
         id: "NST-NESTED",
         per: "machine",
         looks_at: "The parameter nested of kvm_intel or kvm_amd.",
-        knows: &[Known::Modules],
+        requires: &[FactKind::Modules],
         why: "With nested off, KVM offers its guests neither VMX nor SVM. That is right for a host without nested \
             guests.",
         needs: Needs::Reload,
@@ -307,7 +307,7 @@ pub const RULES: &[Rule] = &[
         id: "NST-PMU",
         per: "machine",
         looks_at: "Performance counters of a guest.",
-        knows: &[Known::Processor],
+        requires: &[FactKind::Processor],
         why: "Without a PMU, perf cannot count cycles, instructions or cache misses, so the effect of exits on \
             caches is unknown.",
         needs: Needs::OuterLevel,

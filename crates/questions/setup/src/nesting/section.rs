@@ -8,10 +8,10 @@ use super::tables;
 use super::{measured, measured_cost, ratio};
 use crate::placements::placements;
 use crate::tongue::translated;
+use base::fact_kind::unjudged;
 use base::figure::Standing;
-use base::known::unjudged;
 use base::number::{counted, list};
-use base::{Finding, Known, Level, Section, Severity, Unknown};
+use base::{FactKind, Finding, Level, Section, Severity, Unknown};
 use facts::benches;
 use facts::traced_exits::TracedExits;
 use facts::{Answer, Case, Error, Given};
@@ -155,21 +155,21 @@ fn standing(machine: &Machine) -> String {
 /// What these machines cannot tell.
 fn unknown(model: &Model) -> Vec<Unknown> {
     let known = model.machines.iter().flat_map(known).collect();
-    let open = unjudged("about nesting", RULES.iter().map(|rule| rule.knows), &known);
+    let open = unjudged("about nesting", RULES.iter().map(|rule| rule.requires), &known);
     levels_below(model).into_iter().chain(open).collect()
 }
 
 /// Kinds of facts that a machine told.
-fn known(machine: &Machine) -> Vec<Known> {
+fn known(machine: &Machine) -> Vec<FactKind> {
     let facts = &machine.facts;
     let told = [
-        (Known::Processor, facts.processor.is_some()),
-        (Known::Modules, !facts.parameters.is_empty() || facts.is_loaded("kvm") == Some(false)),
-        (Known::Release, facts.release.is_some()),
-        (Known::Mitigations, !facts.snapshot.names("sys/devices/system/cpu/vulnerabilities").is_empty()),
-        (Known::Clocksource, facts.clocksource().is_some()),
-        (Known::Log, facts.log.is_some()),
-        (Known::CpuidTime, facts.timing.is_some()),
+        (FactKind::Processor, facts.processor.is_some()),
+        (FactKind::Modules, !facts.parameters.is_empty() || facts.is_loaded("kvm") == Some(false)),
+        (FactKind::Release, facts.release.is_some()),
+        (FactKind::Mitigations, !facts.snapshot.names("sys/devices/system/cpu/vulnerabilities").is_empty()),
+        (FactKind::Clocksource, facts.clocksource().is_some()),
+        (FactKind::Log, facts.log.is_some()),
+        (FactKind::CpuidTime, facts.timing.is_some()),
     ];
     told.into_iter().filter(|(_, is_told)| *is_told).map(|(known, _)| known).collect()
 }

@@ -21,7 +21,7 @@ pub(crate) mod figure;
 mod held;
 mod host;
 pub mod hypotheses;
-mod known;
+mod judged;
 pub mod model;
 mod preemptors;
 pub mod proposal;

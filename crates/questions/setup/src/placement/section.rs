@@ -3,7 +3,7 @@
 use super::advise::advise;
 use super::model::Model;
 use super::proposal::{Advice, Verdict};
-use super::{figure, host, hypotheses, known, preemptors, rivals, tables, unknowns};
+use super::{figure, host, hypotheses, judged, preemptors, rivals, tables, unknowns};
 use crate::placements::placements;
 use crate::tongue::translated;
 use ::host::Machine;
@@ -62,7 +62,7 @@ fn section_of(models: &[Model], is_traced: bool) -> Section {
     let first = [rivals::table(models), hypotheses::table(models), host::table(models)];
     section.tables.splice(0..0, first.into_iter().filter(|table| !table.rows.is_empty()));
     section.figures = models.iter().filter_map(figure::topology).collect();
-    section.unknown = models.iter().flat_map(unknowns::of).chain(known::not_judged(models)).collect();
+    section.unknown = models.iter().flat_map(unknowns::of).chain(judged::not_judged(models)).collect();
     if vms(models) == 0 {
         // Nobody has a place to choose: the tables stay for programs, and are no news for people.
         section
@@ -89,7 +89,13 @@ fn about(model: &Model, several: bool) -> Vec<String> {
             let is_whole = |domain: &Domain| domain.whole.is_some() || domain.by_command;
             let is_known = workers > 0 || !model.pasted || machine.domains.iter().all(is_whole);
             let workers = is_known.then(|| format!(", {}", many(workers, "vhost thread")));
-            format!("{} with {vcpus}{}", many(machine.domains.len() as u64, "VM"), workers.unwrap_or_default())
+            let (vms, running) = (machine.domains.len(), machine.listed_running());
+            let of_all =
+                if running > vms { format!(", of {} that run", many(running as u64, "VM")) } else { String::new() };
+            format!("{} with {vcpus}{}{of_all}", many(vms as u64, "VM"), workers.unwrap_or_default())
+        }
+        false if machine.listed_running() > 0 => {
+            format!("{} running, of which only the list is known", many(machine.listed_running() as u64, "VM"))
         }
         false => "no process was read, so its VMs are not known".to_owned(),
     };

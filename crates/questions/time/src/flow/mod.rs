@@ -9,6 +9,7 @@ pub(crate) mod figures;
 mod halts;
 mod head;
 mod held;
+mod nested_summary;
 mod rates;
 mod reasons;
 pub mod rules;

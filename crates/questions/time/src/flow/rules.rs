@@ -10,7 +10,7 @@ use super::checks::{
 };
 use super::checks::{clocks, exits, faults, nested, storms, waiting};
 use base::rule::{Words, limit};
-use base::{Known, Needs};
+use base::{FactKind, Needs};
 use facts::ledger::measure::Measures;
 use facts::rule::Hit;
 
@@ -23,7 +23,7 @@ pub const RULES: &[Rule] = &[
         id: "FLW-ENDED",
         per: "VM",
         looks_at: "Reasons for which KVM_RUN returned to the VMM that no VMM goes on from: INTERNAL_ERROR, SHUTDOWN, FAIL_ENTRY; and errors of KVM_RUN itself.",
-        knows: &[Known::Exits],
+        requires: &[FactKind::Exits],
         why: "KVM gave up: an instruction that it cannot emulate (INTERNAL_ERROR), a triple fault of the guest (SHUTDOWN), or a \
               state that the CPU refuses to enter (FAIL_ENTRY). An error is no exit at all: with EFAULT the VMM has not mapped, or has protected, what \
               the guest touched. QEMU pauses the VM or resets it, and writes the registers to \
@@ -45,7 +45,7 @@ pub const RULES: &[Rule] = &[
         id: "FLW-STUCK",
         per: "VM",
         looks_at: "Exits for memory in a row from one instruction about one address.",
-        knows: &[Known::Exits],
+        requires: &[FactKind::Exits],
         limits: &[limit("exits in a row", walk::faults::REPEATS as f64, "exits")],
         why: "Where the host maps a page, the instruction is executed and the next exit comes from another one. Here the same one \
               stops again and again: the guest makes no progress. Causes: an instruction that is emulated over and over without \
@@ -67,7 +67,7 @@ pub const RULES: &[Rule] = &[
         id: "FLW-SHADOW",
         per: "VM",
         looks_at: "VMREAD and VMWRITE exits of L1 in most chains; without chains, their share of all exits.",
-        knows: &[Known::Exits],
+        requires: &[FactKind::Exits],
         limits: &[
             limit("per chain", nested::VMCS_PER_CHAIN, "exits per chain"),
             limit("or, where no chain is complete, share of all exits", nested::VMCS_WITHOUT_CHAINS, "share"),
@@ -83,7 +83,7 @@ pub const RULES: &[Rule] = &[
         id: "FLW-VLS",
         per: "VM",
         looks_at: "VMLOAD and VMSAVE exits of L1, where chains are recorded.",
-        knows: &[Known::Exits],
+        requires: &[FactKind::Exits],
         limits: &[limit("share of all exits", nested::SVM_SHARE, "share")],
         why: "Without virtual VMLOAD and VMSAVE, each of these instructions of L1 exits, and L0 copies the segment \
               state. CPUs with VLS execute them in the guest.",
@@ -95,7 +95,7 @@ pub const RULES: &[Rule] = &[
         id: "FLW-VGIF",
         per: "VM",
         looks_at: "STGI and CLGI exits of L1, where chains are recorded.",
-        knows: &[Known::Exits],
+        requires: &[FactKind::Exits],
         limits: &[limit("share of all exits", nested::SVM_SHARE, "share")],
         why: "Without virtual GIF, each STGI and CLGI of L1 exits. CPUs with vGIF execute them in the guest.",
         needs: Needs::Reload,
@@ -107,7 +107,7 @@ pub const RULES: &[Rule] = &[
         per: "VM",
         looks_at: "PAUSE exits of each VM: their share of its vCPU time, their rate on its busiest vCPU, and short \
             bursts of one vCPU.",
-        knows: &[Known::Exits],
+        requires: &[FactKind::Exits],
         limits: &[
             limit("share of the VM's vCPU time", storms::PAUSE.share, "share"),
             limit("or exits per second of one vCPU", storms::PAUSE.per_second, ""),
@@ -128,7 +128,7 @@ pub const RULES: &[Rule] = &[
         id: "FLW-IPI",
         per: "VM",
         looks_at: "Writes of the interrupt command register that exit: as MMIO, by x2APIC MSR, or reported by AVIC.",
-        knows: &[Known::Exits],
+        requires: &[FactKind::Exits],
         limits: &[
             limit("share of the VM's vCPU time", storms::IPI.share, "share"),
             limit("or exits per second of one vCPU", storms::IPI.per_second, ""),
@@ -150,7 +150,7 @@ pub const RULES: &[Rule] = &[
         id: "FLW-APIC",
         per: "VM",
         looks_at: "Exits for registers of the local APIC, other than its timer.",
-        knows: &[Known::Exits],
+        requires: &[FactKind::Exits],
         limits: &[
             limit("share of all exits", exits::APIC_SHARE, "share"),
             limit("and exits per second", exits::APIC_PER_SECOND, ""),
@@ -165,7 +165,7 @@ pub const RULES: &[Rule] = &[
         id: "FLW-TIMER",
         per: "VM",
         looks_at: "Writes of TMICT and TSC_DEADLINE, and expiries of VMX's preemption timer.",
-        knows: &[Known::Exits],
+        requires: &[FactKind::Exits],
         limits: &[
             limit("share of the VM's vCPU time", storms::TIMER.share, "share"),
             limit("and exits per second of one vCPU", storms::TIMER_LEAST_PER_SECOND, ""),
@@ -183,7 +183,7 @@ pub const RULES: &[Rule] = &[
         id: "FLW-USERSPACE",
         per: "VM",
         looks_at: "Exits that return to the VMM: the time there, and their rate.",
-        knows: &[Known::Exits],
+        requires: &[FactKind::Exits],
         limits: &[
             limit("share of vCPU time", exits::USERSPACE_SHARE, "share"),
             limit("and exits per second and vCPU", exits::USERSPACE_LEAST_PER_SECOND, ""),
@@ -199,7 +199,7 @@ pub const RULES: &[Rule] = &[
         id: "FLW-CLOCK",
         per: "VM",
         looks_at: "Exits for the ACPI PM timer, the PIT, the RTC and the HPET, by port and address: the time that they take.",
-        knows: &[Known::Exits],
+        requires: &[FactKind::Exits],
         limits: &[
             limit("share of vCPU time", clocks::CLOCK_SHARE, "share"),
             limit("of all exits, in an excerpt of few", clocks::OF_EXCERPT, "share"),
@@ -214,7 +214,7 @@ pub const RULES: &[Rule] = &[
         id: "FLW-EPT",
         per: "VM",
         looks_at: "EPT violations and nested page faults, by share of all exits and by rate.",
-        knows: &[Known::Exits],
+        requires: &[FactKind::Exits],
         limits: &[
             limit("share of all exits", exits::EPT_SHARE, "share"),
             limit("and page faults per second and vCPU", exits::EPT_PER_SECOND, ""),
@@ -229,7 +229,7 @@ pub const RULES: &[Rule] = &[
         id: "FLW-PREEMPT",
         per: "cause",
         looks_at: "vCPUs that were runnable while something else had their CPU, grouped by what ran there longest.",
-        knows: &[Known::Switches],
+        requires: &[FactKind::Switches],
         limits: &[limit("share of a vCPU's time", waiting::PREEMPT_SHARE, "share")],
         why: "The vCPU was runnable, but the host's scheduler ran something else on its CPU. The guest loses this \
               time; it shows there as steal time.",

@@ -2,7 +2,7 @@
 
 use super::rules::RULES;
 use super::section::said_of;
-use base::known::{Known, unjudged};
+use base::fact_kind::{FactKind, unjudged};
 use base::number::{counted, duration, many, percent};
 use base::{Clock, Unknown};
 use facts::ledger::measure::Measures;
@@ -108,11 +108,11 @@ pub(super) fn of(measure: &Measures<'_>) -> Vec<Unknown> {
     };
     let mut list: Vec<Unknown> = amounts.map(note).collect();
     list.extend(part.unseen_cpus.iter().map(|(cpu, coverage)| unseen_cpu(part, *cpu, *coverage)));
-    let known = [(Known::Exits, !part.lacks_exits()), (Known::Switches, part.has_switches)];
+    let known = [(FactKind::Exits, !part.lacks_exits()), (FactKind::Switches, part.has_switches)];
     let known = known.into_iter().filter(|(_, is_told)| *is_told).map(|(known, _)| known).collect();
     // Of a trace without a vCPU nothing was asked.
     let asked =
-        (!measure.vcpus.is_empty()).then(|| unjudged("about vCPUs", RULES.iter().map(|rule| rule.knows), &known));
+        (!measure.vcpus.is_empty()).then(|| unjudged("about vCPUs", RULES.iter().map(|rule| rule.requires), &known));
     list.extend(asked.flatten());
     list.extend(part.clock_fitted_to.as_ref().map(|witness| clock_fitted(&part.clock, witness)));
     list.iter_mut().for_each(|unknown| unknown.text = said_of(part, &unknown.text));

@@ -122,7 +122,10 @@ fn of_printed(printed: &[Printed]) -> String {
         let cycles =
             pmd.cycles_per_packet().map(|cycles| format!(" and spent {} cycles on each packet", plain(cycles)));
         let lost: u64 = pmds.iter().filter_map(|pmd| pmd.lost_upcalls).sum();
-        let lost = if lost > 0 { format!(" {} were lost.", many(lost, "upcall")) } else { String::new() };
+        let lost = match lost {
+            0 => String::new(),
+            lost => format!(" {} lost.", counted(lost, "upcall was", "upcalls were")),
+        };
         let rate = pmd.packets_per_s.map(|rate| format!("; it received {} packets per second", thousands(rate as u64)));
         // A thread beside it that has nothing to do could take a part.
         let idle: Vec<String> = pmds

@@ -1,5 +1,6 @@
 //! Masks of several CPUs that take in what another VM has for itself: its pins are right, and who floats is to leave them alone.
 
+use super::nova;
 use super::slice::enough;
 use super::starved::with_victims;
 use crate::placement::culprits::{Reporter, Verdict, cpus_named};
@@ -11,7 +12,7 @@ use base::shell::quoted;
 use base::{Cost, CostKind, CpuSet, Evidence, Severity};
 use facts::rule::Hit;
 use facts::starvation::UNIT;
-use host::machine::{Manager, Role, Thread};
+use host::machine::{Role, Thread};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// VMs that a title names.
@@ -148,23 +149,17 @@ fn narrow(model: &Model, mask: &Mask<'_>, rest: &CpuSet, hit: &mut Hit) {
 fn crowded(model: &Model, mask: &Mask<'_>, rest: &CpuSet, wanted: f64, hit: &mut Hit) {
     let left = format!("{} left, and they want {wanted:.1}", counted(rest.len() as u64, "CPU is", "CPUs are"));
     let covered = cpus_named(&mask.covered);
-    let Some(server) = mask.vms.iter().find_map(|vm| server(model, vm)) else {
+    let Some(server) = mask.vms.iter().find_map(|vm| nova::server(model, vm)) else {
         let (who, then) = (named(&mask.vms), "and then their masks without");
         hit.fix.push(format!("# one of {who} to another host, or fewer vCPUs for them, {then} {covered}: {left}"));
         return;
     };
-    let server = quoted(&server);
-    hit.fix.push(format!(
-        "openstack server migrate --live-migration {server}   # this or others of these: without {covered} {left}"
-    ));
-    hit.undo.push(format!(
-        "openstack server migrate --live-migration --host HOST {server}   # HOST: this one, as openstack compute service list has it"
-    ));
+    nova::migrates(hit, &server, &format!("this or others of these: without {covered} {left}"));
 }
 
 /// Where nova gave the mask, it gives it again at each start: the set that it takes it from is what is wrong.
 fn shared_set(model: &Model, mask: &Mask<'_>, rest: &CpuSet, hit: &mut Hit) {
-    if !mask.vms.iter().all(|vm| server(model, vm).is_some()) {
+    if !mask.vms.iter().all(|vm| nova::server(model, vm).is_some()) {
         return;
     }
     hit.first.push(
@@ -176,13 +171,4 @@ fn shared_set(model: &Model, mask: &Mask<'_>, rest: &CpuSet, hit: &mut Hit) {
         cpus_named(&mask.covered)
     ));
     hit.undo.push("grep cpu_shared_set /etc/nova/nova.conf   # before the change: it has what was set".to_owned());
-}
-
-/// The name that nova has for a VM.
-fn server(model: &Model, vm: &str) -> Option<String> {
-    let domain = model.machine.domains.iter().find(|domain| domain.name == vm)?;
-    match model.machine.manager_of(domain) {
-        Manager::OpenStack { server, .. } => Some(server),
-        _ => None,
-    }
 }

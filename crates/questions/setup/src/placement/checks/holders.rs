@@ -21,7 +21,7 @@ pub(super) fn holder(model: &Model, hit: &mut Hit) -> bool {
     let much = |holder: &&Holder| total.is_some_and(|total| holder.resident.value as f64 >= MUCH * total);
     let Some(holder) = model.machine.holders.first().filter(much) else { return false };
     let (name, has) = (printable(&holder.name), bytes(holder.resident.value as f64));
-    let of = owner(holder).map_or(String::new(), |owner| format!(" of {}", owner.said()));
+    let of = owner(holder).map_or(String::new(), |owner| format!(" of {}", owner.label()));
     hit.title = format!("{}; {name} ({}){of} has {has}", hit.title, holder.pid);
     hit.evidence.push(Evidence::new(format!("{name} ({}) has {has} in memory", holder.pid), &holder.resident.place));
     // Less by what is out: then that fits again.
@@ -68,7 +68,8 @@ fn owner(holder: &Holder) -> Option<Owner<'_>> {
 }
 
 impl Owner<'_> {
-    fn said(&self) -> String {
+    /// `container web`, `backup.service`.
+    fn label(&self) -> String {
         match self {
             Owner::Incus(name, _) => format!("container {}", printable(name)),
             Owner::Proxmox(id) => format!("container {}", printable(id)),

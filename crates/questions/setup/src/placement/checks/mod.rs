@@ -22,6 +22,7 @@ pub(crate) mod isolated;
 pub(crate) mod kernel_work;
 pub(crate) mod knobs;
 pub(crate) mod memory;
+mod nova;
 pub(crate) mod overcommit;
 pub(crate) mod overlap;
 pub(crate) mod pins;

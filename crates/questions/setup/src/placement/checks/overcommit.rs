@@ -1,5 +1,6 @@
 //! CPUs of which more is wanted than they have: one cause, with all that starve by it.
 
+use super::nova;
 use super::slice::slices;
 use super::starved::with_victims;
 use super::weights;
@@ -11,7 +12,7 @@ use base::shell::quoted;
 use base::{About, Cost, CostKind, CpuSet, Evidence, Needs, Severity};
 use facts::rule::Hit;
 use facts::starvation::UNIT;
-use host::machine::{Manager, Role, Thread};
+use host::machine::{Role, Thread};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// VMs that a title names.
@@ -155,25 +156,15 @@ fn overcommitted(model: &Model, pool: &Pool, victims: &[&Verdict]) -> Hit {
 /// Instances of Nova go to another host while they run, where fewer vCPUs would be another flavor and a restart for each of them.
 /// True if all are Nova's.
 fn moved_by_nova(model: &Model, vms: &BTreeMap<&str, usize>, over: f64, hit: &mut Hit) -> bool {
-    let domain = |vm: &str| model.machine.domains.iter().find(|domain| domain.name == vm);
-    let server = |vm: &str| match model.machine.manager_of(domain(vm)?) {
-        Manager::OpenStack { server, .. } => Some(server),
-        _ => None,
-    };
-    let servers: Option<Vec<String>> = vms.keys().map(|vm| server(vm)).collect();
-    let Some(first) = servers.as_ref().and_then(|servers| servers.first()).map(|first| quoted(first)) else {
+    let servers: Option<Vec<String>> = vms.keys().map(|vm| nova::server(model, vm)).collect();
+    let Some(first) = servers.as_ref().and_then(|servers| servers.first()) else {
         return false;
     };
-    hit.fix.push(format!(
-        "openstack server migrate --live-migration {first}   # this or others of these, until {over:.0} CPUs less are wanted here"
-    ));
+    nova::migrates(hit, first, &format!("this or others of these, until {over:.0} CPUs less are wanted here"));
     hit.fix.push(
         "grep cpu_allocation_ratio /etc/nova/nova.conf   # how many vCPUs nova puts on one CPU here: lower, so that no others come instead"
             .to_owned(),
     );
-    hit.undo.push(format!(
-        "openstack server migrate --live-migration --host HOST {first}   # HOST: this one, as openstack compute service list has it"
-    ));
     hit.needs = Some(Needs::Nothing);
     true
 }

@@ -1,11 +1,11 @@
 //! A host that moves memory to a disk and back: why, and whose memory it is.
 
 use super::holders;
+use super::nova;
 use super::strain::largest;
 use super::withheld;
 use crate::placement::model::Model;
 use base::number::{bytes, list, many, rate};
-use base::shell::quoted;
 use base::{Evidence, Severity};
 use facts::rule::Hit;
 use host::machine::{Domain, Gauge, GaugeKind, Manager};
@@ -79,24 +79,15 @@ fn overcommitted(model: &Model, hit: &mut Hit) {
     let (guests, sum) = (many(domains.len() as u64, "guest"), bytes(promised as f64));
     hit.title = format!("{}; {guests} may have {sum}, the host has {}", hit.title, bytes(total));
     hit.evidence.push(Evidence::new(format!("{guests} with {sum} in all"), "their definitions"));
-    let server = domains.iter().find_map(|domain| match model.machine.manager_of(domain) {
-        Manager::OpenStack { server, .. } => Some(server),
-        _ => None,
-    });
+    let server = domains.iter().find_map(|domain| nova::server(model, &domain.name));
     let over = bytes(promised as f64 - total);
     match server {
         Some(server) => {
-            let server = quoted(&server);
-            hit.fix.push(format!(
-                "openstack server migrate --live-migration {server}   # this or others, until guests have {over} less here"
-            ));
+            nova::migrates(hit, &server, &format!("this or others, until guests have {over} less here"));
             hit.fix.push(
                 "crudini --set /etc/nova/nova.conf DEFAULT ram_allocation_ratio 1.0   # and reserved_host_memory_mb for the host itself; then restart nova-compute: no others come instead"
                     .to_owned(),
             );
-            hit.undo.push(format!(
-                "openstack server migrate --live-migration --host HOST {server}   # HOST: this one, as openstack compute service list has it"
-            ));
             hit.undo.push(
                 "grep ram_allocation_ratio /etc/nova/nova.conf   # before the change: it has what was set".to_owned(),
             );

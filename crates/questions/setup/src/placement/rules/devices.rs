@@ -3,7 +3,7 @@
 use super::Rule;
 use crate::placement::checks::{cells, dropped, isolated, memory, place, polling, queues, steering};
 use crate::placement::culprits;
-use base::Known;
+use base::FactKind;
 use base::rule::limit;
 
 /// In the order in which equal findings are shown.
@@ -12,7 +12,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-FARIRQ",
         per: "NIC",
         looks_at: "The node of each card, and the nodes of the CPUs that its interrupts come to between two samples.",
-        knows: &[Known::Nodes, Known::Cards, Known::Interrupts],
+        requires: &[FactKind::Nodes, FactKind::Cards, FactKind::Interrupts],
         limits: &[limit("interrupts of a card on another node", cells::FAR_IRQS, "per second")],
         why: "What a card writes lies in the caches and the memory of its own node; a CPU of another one fetches each packet from there. Caveat: where \
             the guest's threads are on that other node, the packets go there anyway.",
@@ -23,7 +23,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-NODE",
         per: "VM",
         looks_at: "Nodes over which the pinned vCPUs of a VM are spread although one node has enough CPUs for them.",
-        knows: &[Known::Nodes, Known::Masks],
+        requires: &[FactKind::Nodes, FactKind::Masks],
         why: "vCPUs on two nodes share memory over the interconnect; on one node none of them would need it. Caveat: \
             memory does not move with a pin; if its memory is elsewhere, a pinned VM has only remote memory.",
         fix: &["numastat -p PID   # which nodes hold the memory, before anything is moved"],
@@ -34,7 +34,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-NIC",
         per: "VM",
         looks_at: "The node of each NIC and assigned device of a VM, against the nodes of its vCPUs.",
-        knows: &[Known::Nodes, Known::Masks, Known::Cards, Known::Definitions],
+        requires: &[FactKind::Nodes, FactKind::Masks, FactKind::Cards, FactKind::Definitions],
         why: "Packets and their descriptors cross the interconnect in both directions. Caveat: an idle remote CPU \
             beats a contended local one; packets of 512 B and more lose next to nothing.",
         fix: &["virsh edit DOMAIN   # use a port on the vCPUs' node, if the card has one there; else leave it"],
@@ -47,7 +47,7 @@ pub(super) const RULES: &[Rule] = &[
         per: "NIC",
         looks_at: "How many packets a card's receive ring holds and how many queues are switched on (ethtool -g, -l), beside what it counted as lost \
             (ethtool -S).",
-        knows: &[Known::CardCounters],
+        requires: &[FactKind::CardCounters],
         limits: &[limit("of what there could be", dropped::FEW, "share")],
         why: "What arrives while the CPU of a queue is busy waits in the ring, and what finds it full is lost; each queue interrupts one CPU, which takes \
             all of its packets. Caveat: a long ring lets packets wait longer and leaves the caches, and a host whose CPUs belong to guests may want few queues.",
@@ -59,7 +59,7 @@ pub(super) const RULES: &[Rule] = &[
         per: "NIC or interrupt",
         looks_at: "Interrupts of NICs on CPUs of vCPUs, with their rate and the softirq time of the CPU; without rates, \
             those that are routed to CPUs of vCPUs alone.",
-        knows: &[Known::Interrupts, Known::Masks],
+        requires: &[FactKind::Interrupts, FactKind::Masks],
         limits: &[
             limit("interrupts per second", culprits::MANY_PER_S, ""),
             limit("share of the CPU in interrupts and softirqs", culprits::MUCH_INTERRUPTED, "share"),
@@ -73,7 +73,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-ISOLIRQ",
         per: "interrupt or CPU",
         looks_at: "Interrupts of devices on isolated CPUs, and of the timer on those in nohz_full, between two looks at /proc/interrupts.",
-        knows: &[Known::Isolated, Known::Interrupts],
+        requires: &[FactKind::Isolated, FactKind::Interrupts],
         limits: &[
             limit("interrupts of a device per second", culprits::MANY_PER_S, ""),
             limit("timer interrupts per second", isolated::TICKING, ""),
@@ -87,7 +87,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-RPS",
         per: "NIC",
         looks_at: "rps_cpus of the NICs' receive queues, against the CPUs of vCPUs.",
-        knows: &[Known::Cards, Known::Masks],
+        requires: &[FactKind::Cards, FactKind::Masks],
         why: "Receive packet steering runs the network stack on the CPUs of its mask, also where vCPUs run. Caveat: \
             without steering, one CPU may be too slow for the device.",
         source: "Documentation/networking/scaling.rst, Linux 6.12",
@@ -97,7 +97,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-MEMORY",
         per: "VM",
         looks_at: "Where numa_maps finds the memory of a VM, against the nodes of its vCPUs.",
-        knows: &[Known::Nodes, Known::Masks, Known::GuestMemory],
+        requires: &[FactKind::Nodes, FactKind::Masks, FactKind::GuestMemory],
         limits: &[limit("share of the memory on other nodes", memory::MUCH_REMOTE, "share")],
         why: "Each access of a vCPU to memory of another node crosses the interconnect. Caveat: the guest may seldom \
             touch these pages; numa_maps counts pages, not accesses.",
@@ -108,7 +108,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-CPUSET",
         per: "VM",
         looks_at: "CPUs that a thread's cgroup allows, against the pin that libvirt was asked for.",
-        knows: &[Known::Groups, Known::Definitions],
+        requires: &[FactKind::Groups, FactKind::Definitions],
         why: "A thread runs only on CPUs that are in its mask and in its cgroup; the kernel ignores the rest of the \
             pin. Caveat: the cgroup may be narrow on purpose, and the pin may be the mistake.",
         source: "Documentation/admin-guide/cgroup-v2.rst, cpuset.cpus.effective, Linux 6.12; cpuset(7)",
@@ -118,7 +118,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-PMD",
         per: "VM",
         looks_at: "Polling threads on the CPU or the core of a pinned vCPU.",
-        knows: &[Known::Cpus, Known::Masks],
+        requires: &[FactKind::Cpus, FactKind::Masks],
         why: "A polling thread uses 100 % of its CPU, with or without packets: a vCPU on that CPU has to take turns \
             with it, and a vCPU on the sibling thread gets half a core. Caveat: where polling threads may sleep \
             (pmd-sleep-max), an idle one frees its CPU.",
@@ -130,7 +130,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-PMDCOUNT",
         per: "host",
         looks_at: "The number of polling threads that an option or a plan of service chains asks for, against those that run.",
-        knows: &[Known::Switch],
+        requires: &[FactKind::Switch],
         why: "The plan reckons with so many CPUs that poll: with fewer a chain carries less than planned, and each one more than planned \
             takes a CPU from vCPUs. Open vSwitch makes one polling thread for each CPU of pmd-cpu-mask, and deals the queues of a node \
             to the threads there by their load. Caveat: a thread that is alone on its node serves no port of another one.",
@@ -142,7 +142,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-PMDNODE",
         per: "polling thread",
         looks_at: "The node of each NIC, against that of the polling thread that serves its queue.",
-        knows: &[Known::Switch, Known::Nodes],
+        requires: &[FactKind::Switch, FactKind::Nodes],
         why: "The card's buffers and descriptors are on its own node: polled from another node, each packet crosses \
             the interconnect. Caveat: one busy queue polled remotely is faster than two that share a local CPU.",
         fix: &["ovs-appctl dpif-netdev/pmd-rxq-show   # CPU share of each queue, after the change"],
@@ -153,7 +153,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-PMDLOAD",
         per: "polling thread",
         looks_at: "Load of polling threads: a saturated one beside one with room on the same node.",
-        knows: &[Known::Switch],
+        requires: &[FactKind::Switch],
         limits: &[
             limit("saturated, share of a CPU", polling::FULL, "share"),
             limit("with room, share of a CPU at most", polling::ROOM, "share"),
@@ -170,7 +170,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-ONEQUEUE",
         per: "queue",
         looks_at: "The load of each queue of a polling thread that is saturated.",
-        knows: &[Known::Switch],
+        requires: &[FactKind::Switch],
         limits: &[
             limit("saturated, share of a CPU", polling::FULL, "share"),
             limit("by one queue, share of that", polling::OF_ONE, "share"),
@@ -184,7 +184,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-XPS",
         per: "NIC",
         looks_at: "xps_cpus of NICs that VMs use, against the CPUs of vhost workers and vCPUs.",
-        knows: &[Known::Cards, Known::Masks],
+        requires: &[FactKind::Cards, FactKind::Masks],
         why: "A sender without a send queue of its own picks one by hash, and contends with others for its lock. \
             Caveat: with few packets nothing waits for a queue.",
         source: "Documentation/networking/scaling.rst, XPS, Linux 6.12",
@@ -194,7 +194,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-COALESCE",
         per: "NIC",
         looks_at: "rx-usecs and adaptive-rx of a NIC, with the rate of its interrupts.",
-        knows: &[Known::Cards],
+        requires: &[FactKind::Cards],
         limits: &[limit("interrupts per second on one CPU", queues::OFTEN_PER_S, "")],
         why: "An interrupt costs its CPU some microseconds, whether it announces one packet or thirty. Caveat: \
             coalescing adds latency to each packet; leave it off where latency matters most.",
@@ -206,7 +206,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-OFFLOAD",
         per: "NIC",
         looks_at: "generic-receive-offload of NICs that VMs use.",
-        knows: &[Known::Cards],
+        requires: &[FactKind::Cards],
         why: "GRO merges small packets at the card, and they pass bridge, tap and vhost once; without it each takes \
             the whole path. Caveat: a packet waits up to one poll for its followers, and some guest routers need \
             packets as they arrived.",
@@ -217,7 +217,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-RSS",
         per: "NIC",
         looks_at: "Queues in use against those that the NIC has, with the softirq time of the CPUs that serve it.",
-        knows: &[Known::Cards, Known::Usage],
+        requires: &[FactKind::Cards, FactKind::Usage],
         limits: &[limit("softirq share of a CPU", queues::FULL_SOFTIRQ, "share")],
         why: "One CPU serves one queue; a card with more queues spreads flows over as many CPUs. Caveat: a single \
             flow stays on one queue, however many there are.",
@@ -228,7 +228,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-ONEQUEUE",
         per: "VM",
         looks_at: "Load of the vhost workers of a VM with several queues: some loaded, the others idle.",
-        knows: &[Known::Definitions, Known::Ran],
+        requires: &[FactKind::Definitions, FactKind::Ran],
         limits: &[
             limit("loaded, share of a CPU", queues::LOADED, "share"),
             limit("idle, share of a CPU at most", queues::IDLE, "share"),

@@ -5,7 +5,7 @@ use crate::placement::below;
 use crate::placement::checks::{evidence, polling};
 use crate::placement::model::UNSTABLE_STEAL;
 use base::rule::limit;
-use base::{Known, Needs};
+use base::{FactKind, Needs};
 
 /// In the order in which equal findings are shown.
 pub(super) const RULES: &[Rule] = &[
@@ -13,7 +13,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "EVD-ORDER",
         per: "sample",
         looks_at: "CPU times of the same threads in two samples of top: an earlier sample has less.",
-        knows: &[Known::Ran],
+        requires: &[FactKind::Ran],
         why: "The CPU time of a thread never decreases. A sample with more of it was taken later, whatever its \
             position says. Caveat: if the samples are of two boots or two VMs, their times cannot be compared at all.",
         fix: &["date; top -H -b -n 2 -d 5   # with timestamps, twice, before and after each change"],
@@ -24,7 +24,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "EVD-MASK",
         per: "VM",
         looks_at: "The CPU on which a thread was last seen, against its affinity mask.",
-        knows: &[Known::Masks, Known::Seen],
+        requires: &[FactKind::Masks, FactKind::Seen],
         why: "A thread runs only within its mask. If it was seen outside, either it had another mask then, or the \
             samples were taken at different times. Caveat: column P shows only the last CPU, so it can contradict a \
             mask but never prove one.",
@@ -36,7 +36,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "EVD-PINS",
         per: "VM",
         looks_at: "Emulator pins that were reported several times and differ.",
-        knows: &[Known::Definitions],
+        requires: &[FactKind::Definitions],
         why: "A pin was reported more than once, with different values; only one of them applied at a time. The last \
             one is used. Caveat: findings about the other placement are missing here.",
         fix: &["virsh emulatorpin DOMAIN   # the current setting"],
@@ -47,7 +47,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "EVD-CPU",
         per: "CPU",
         looks_at: "Threads that were seen on one CPU, and the CPU time that they used together: more than a CPU can give.",
-        knows: &[Known::Cpus, Known::Masks, Known::Ran, Known::Waited],
+        requires: &[FactKind::Cpus, FactKind::Masks, FactKind::Ran, FactKind::Waited],
         limits: &[limit(
             "ran, as a share of a CPU, from which a thread has one nearly for itself",
             evidence::WHOLE,
@@ -64,7 +64,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "EVD-HOSTS",
         per: "VM",
         looks_at: "CPUs in pins that the pasted list of CPUs does not have: it may be of another host.",
-        knows: &[Known::Cpus, Known::Definitions],
+        requires: &[FactKind::Cpus, FactKind::Definitions],
         why: "Pins to CPUs that a host does not have cannot be of that host: the texts may be of two hosts, or the list \
             of CPUs is not whole. Caveat: lscpu without --all leaves out offline CPUs.",
         fix: &["hostname; lscpu --all -e; virsh vcpupin DOMAIN   # all on one host"],
@@ -75,7 +75,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "EVD-PMD",
         per: "machine",
         looks_at: "pmd-cpu-mask of Open vSwitch, against the list of its polling threads.",
-        knows: &[Known::Switch],
+        requires: &[FactKind::Switch],
         why: "Open vSwitch starts a polling thread on each online CPU of its mask. A list that does not match the \
             mask was taken at another time. Caveat: a switch that is just starting has no polling thread yet.",
         fix: &["ovs-vsctl get Open_vSwitch . other_config; ovs-appctl dpif-netdev/pmd-rxq-show   # both at the same \
@@ -87,7 +87,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-BED",
         per: "host",
         looks_at: "Steal time of each CPU between two samples, and limits that were told of VMs on the machine below.",
-        knows: &[Known::Usage],
+        requires: &[FactKind::Usage],
         limits: &[
             limit("share of a CPU", UNSTABLE_STEAL, "share"),
             limit("by which a guest may be off its limit, of the limit", below::AT_LIMIT, "share"),

@@ -3,7 +3,7 @@
 use super::Rule;
 use crate::placement::checks::{cards, cell_memory, cells, defined, disks, guest, memory, pod, shape, sockets};
 use base::rule::limit;
-use base::{Known, Needs};
+use base::{FactKind, Needs};
 
 /// In the order in which equal findings are shown.
 pub(super) const RULES: &[Rule] = &[
@@ -11,7 +11,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-TCG",
         per: "VM",
         looks_at: "A definition or a command that asks for QEMU's translator, TCG, and threads of vCPUs that are named after it.",
-        knows: &[Known::Definitions],
+        requires: &[FactKind::Definitions],
         why: "QEMU translates every instruction of this guest; with KVM the processor runs them itself. Caveat: a guest \
             of another architecture, or a host without virtualization, has no choice.",
         fix: &["ls -l /dev/kvm   # if it is there: <domain type='kvm'>, or -accel kvm where the VM is started"],
@@ -24,7 +24,7 @@ pub(super) const RULES: &[Rule] = &[
         per: "VM and field",
         looks_at: "Definitions of KubeVirt: dedicatedCpuPlacement with a request for CPUs that is not the limit; realtime without it or without the nodes \
             of the guest's memory.",
-        knows: &[Known::Definitions],
+        requires: &[FactKind::Definitions],
         why: "Its admission takes these fields only together, so the VM does not start or is not changed. Caveat: an instance type or a policy of the \
             cluster may add fields that are not in the definition; another version may ask for less.",
         needs: Needs::Reload,
@@ -35,7 +35,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-CELLS",
         per: "VM",
         looks_at: "Whole definitions: guests with more vCPUs or memory than a node of the host has, that are shown one node.",
-        knows: &[Known::Nodes, Known::Definitions],
+        requires: &[FactKind::Nodes, FactKind::Definitions],
         why: "The guest's kernel keeps a task near its memory only where it knows of nodes. Without cells its work and its memory are mixed over the \
             host's nodes, and half of all accesses go to the other one. Caveat: a guest that is migrated needs a host with as many nodes.",
         needs: Needs::Reload,
@@ -47,7 +47,7 @@ pub(super) const RULES: &[Rule] = &[
         per: "VM",
         looks_at: "Guests that are shown several nodes: the nodes that each cell's memory is bound to, and what of it lies on which (numa_maps), against \
             the nodes of the CPUs of its vCPUs.",
-        knows: &[Known::Nodes, Known::Masks, Known::Definitions],
+        requires: &[FactKind::Nodes, FactKind::Masks, FactKind::Definitions],
         limits: &[limit("of its memory, beyond what its cells have there", memory::MUCH_REMOTE, "share")],
         why: "The guest's kernel keeps a task near the memory of its cell. Where that lies on another node than the cell's vCPUs, each access that it \
             takes for near is a far one. Caveat: memory follows a changed definition at the next start only, and needs as much free there.",
@@ -58,7 +58,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-MIGRATING",
         per: "host",
         looks_at: "Pages that automatic NUMA balancing moves between two samples, and guests whose vCPUs may run on several nodes.",
-        knows: &[Known::PagesMoved, Known::Nodes, Known::Masks],
+        requires: &[FactKind::PagesMoved, FactKind::Nodes, FactKind::Masks],
         limits: &[limit("moved", cells::MOVED_PAGES, "pages per second")],
         why: "Each page that moves is unmapped first, so a guest that touches it waits, and is copied by a CPU. A guest that is bound to one node has \
             nothing to move. Caveat: after a start, or after threads were moved, it ends by itself.",
@@ -69,7 +69,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-TOPOEXT",
         per: "VM",
         looks_at: "On AMD's processors: a topology with threads, and a CPU of the guest without the feature topoext.",
-        knows: &[Known::Definitions, Known::Processor],
+        requires: &[FactKind::Definitions, FactKind::Processor],
         why: "A guest on AMD learns from the leaves that topoext stands for which of its CPUs share a core; QEMU shows them with \
             host-passthrough only where they are asked for. Without them the guest sees a core for each thread. Caveat: models that QEMU \
             names EPYC have them by themselves.",
@@ -81,7 +81,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-SOCKETS",
         per: "VM",
         looks_at: "Guests that run Windows and are shown more than two sockets: what the vCPUs of the others ran.",
-        knows: &[Known::Definitions, Known::Ran],
+        requires: &[FactKind::Definitions, FactKind::Ran],
         limits: &[
             limit("sockets that a client's Windows uses", sockets::USED as f64, ""),
             limit("ran by a vCPU that is not used, share of a CPU at most", sockets::UNUSED, "share"),
@@ -96,7 +96,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-HYPERV",
         per: "VM",
         looks_at: "Whole definitions and command lines of guests that run Windows: what they are shown of Hyper-V, and their clock.",
-        knows: &[Known::Definitions],
+        requires: &[FactKind::Definitions],
         why: "Without a synthetic timer Windows programs an emulated one for every tick, each an exit to KVM or QEMU, however idle it is. The \
             parts depend on each other, so they are switched on as a set. Caveat: a guest that was installed without them takes them from \
             the next start on.",
@@ -108,7 +108,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-CLOCKS",
         per: "VM and clock",
         looks_at: "Timers and features of the CPU that a definition takes away, and emulated timers that it asks for.",
-        knows: &[Known::Definitions],
+        requires: &[FactKind::Definitions],
         why: "A guest reads the time millions of times a second where it can do so without an exit; a clock that QEMU or KVM emulates costs \
             microseconds each time. Caveat: somebody may have taken it away to migrate to other hosts.",
         needs: Needs::Reload,
@@ -119,7 +119,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-LIMIT",
         per: "VM",
         looks_at: "Quotas and weights of CPU time in a definition.",
-        knows: &[Known::Definitions],
+        requires: &[FactKind::Definitions],
         why: "A quota below one CPU stops a vCPU in every period in which it wants more; a small weight lets others run first. Caveat: that may be \
             what the VM's owner pays for; whether it is reached is told by cpu.stat (PLC-QUOTA).",
         source: "libvirt.org/formatdomain.html, CPU tuning; Documentation/scheduler/sched-bwc.rst, Linux 6.12; the threshold, a quarter of the usual weight, is our own",
@@ -129,7 +129,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-FIFO",
         per: "VM",
         looks_at: "Real-time policies of vCPUs in a definition: all of them, or the priority of the kernel's own threads.",
-        knows: &[Known::Definitions],
+        requires: &[FactKind::Definitions],
         why: "A vCPU with such a policy runs until it sleeps. Where all have one, the guest's own housekeeping and the host's threads on those CPUs \
             starve, and at priority 99 those that migrate tasks and watch for lockups, too. Caveat: on CPUs that are isolated for it, and \
             with vCPU 0 left ordinary, it is what a real-time guest needs.",
@@ -141,7 +141,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-RAM",
         per: "VM",
         looks_at: "Whole definitions: memory that a switch in user space cannot map, a balloon, pages of 4 KiB under a large guest.",
-        knows: &[Known::Definitions],
+        requires: &[FactKind::Definitions],
         limits: &[
             limit("memory on small pages", defined::LARGE as f64, "bytes"),
             limit("left by the balloon, of the VM's memory", defined::BALLOON, "share"),
@@ -156,7 +156,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-NOVCPU",
         per: "VM",
         looks_at: "Pins of vCPUs that a domain does not have.",
-        knows: &[Known::Definitions],
+        requires: &[FactKind::Definitions],
         why: "libvirt ignores such a pin, so a vCPU that was meant may run anywhere. Caveat: it may be kept for vCPUs that are added later.",
         needs: Needs::Reload,
         source: "libvirt.org/formatdomain.html, CPU tuning",
@@ -166,7 +166,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-UNUSED",
         per: "VM",
         looks_at: "Sound cards, tablets and other devices in a domain's XML that a server does not need.",
-        knows: &[Known::Definitions],
+        requires: &[FactKind::Definitions],
         why: "Each device costs memory, and some wake the host: a USB tablet is polled, a video card has a timer. \
             Caveat: without a video card there is no graphical console.",
         fix: &["virsh edit DOMAIN   # remove the elements"],
@@ -179,7 +179,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-CPUMODE",
         per: "VM",
         looks_at: "The CPU mode of a domain: neither host-passthrough, host-model nor maximum.",
-        knows: &[Known::Definitions],
+        requires: &[FactKind::Definitions],
         why: "A named or missing CPU model hides instructions that the processor has. Caveat: a guest with \
             host-passthrough can migrate only to identical hosts.",
         fix: &["virsh edit DOMAIN   # <cpu mode='host-model'/>, or host-passthrough where it never migrates"],
@@ -192,7 +192,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-TOPO",
         per: "VM",
         looks_at: "A guest that sees one thread per core, while its vCPUs are pinned to sibling threads.",
-        knows: &[Known::Cores, Known::Masks, Known::Definitions],
+        requires: &[FactKind::Cores, FactKind::Masks, FactKind::Definitions],
         why: "Two rules disagree here: one socket per vCPU saves the guest's scheduler from wrong guesses; vCPUs \
             pinned to siblings need a guest that sees threads. Caveat: some licences count sockets, and some guests \
             use only two.",
@@ -206,7 +206,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-NET",
         per: "interface",
         looks_at: "Interfaces with an emulated NIC, with driver qemu instead of vhost, or on a host that has not loaded vhost_net.",
-        knows: &[Known::Definitions],
+        requires: &[FactKind::Definitions],
         why: "An emulated card causes an exit per register access; without vhost, packets go through QEMU's main \
             loop. Caveat: the guest needs virtio drivers, and vhost's CPU time no longer counts as QEMU's.",
         needs: Needs::Reload,
@@ -217,7 +217,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-MQ",
         per: "interface",
         looks_at: "One queue in a VM with several vCPUs, where a vhost worker is loaded.",
-        knows: &[Known::Definitions, Known::Ran],
+        requires: &[FactKind::Definitions, FactKind::Ran],
         limits: &[
             limit("vCPUs", cards::MANY_VCPUS as f64, ""),
             limit("load of the worker, share of a CPU", cards::LOADED, "share"),
@@ -234,7 +234,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-VEPA",
         per: "NIC",
         looks_at: "macvtap interfaces in mode vepa: several guests on one NIC.",
-        knows: &[Known::Definitions],
+        requires: &[FactKind::Definitions],
         why: "In mode vepa, packets between two guests of one card go out to the external switch, which must send \
             them back. Caveat: in mode bridge the switch's rules no longer apply to traffic between guests.",
         needs: Needs::Reload,
@@ -245,7 +245,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-MAINLOOP",
         per: "VM",
         looks_at: "How much of a CPU the emulator's thread ran, and which disks have no thread of their own.",
-        knows: &[Known::Ran],
+        requires: &[FactKind::Ran],
         limits: &[limit("ran, share of a CPU", disks::FULL, "share")],
         why: "One thread serves all devices without an iothread, the monitor and the timers: once it is full, requests wait for each other \
             however idle the disks are. Caveat: a migration and a backup work there, too.",
@@ -257,7 +257,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-IOTHREAD",
         per: "iothread",
         looks_at: "How much of a CPU each iothread ran, and which disks it serves.",
-        knows: &[Known::Ran],
+        requires: &[FactKind::Ran],
         limits: &[limit("ran, share of a CPU", disks::FULL, "share")],
         why: "An iothread serves the requests of all its disks one after the other: once it is full, they wait for it however idle disks and CPUs \
             are. Caveat: while it polls for requests (poll-max-ns) it runs without work as well.",
@@ -269,7 +269,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-DISK",
         per: "disk",
         looks_at: "Bus, cache, io and iothread of each disk in a domain's XML.",
-        knows: &[Known::Definitions],
+        requires: &[FactKind::Definitions],
         why: "cache=none with io=native and an iothread removes one copy and QEMU's main loop from each request; IDE \
             is emulated. Caveat: io=native needs cache=none or directsync, and a sparse image file can block it.",
         needs: Needs::Reload,
@@ -280,7 +280,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-UNSAFE",
         per: "disk",
         looks_at: "Disks with cache='unsafe'.",
-        knows: &[Known::Definitions],
+        requires: &[FactKind::Definitions],
         why: "With cache=unsafe the guest's flushes are ignored: a host crash can corrupt the guest's file system. \
             Caveat: safe modes are slower; for scratch disks it may be deliberate.",
         fix: &["virsh edit DOMAIN   # cache='none'"],
@@ -293,7 +293,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-IOTUNE",
         per: "disk",
         looks_at: "Disks with <iotune>, or throttling. options of QEMU.",
-        knows: &[Known::Definitions],
+        requires: &[FactKind::Definitions],
         why: "The disk's rate is limited on purpose; a guest that waits at the limit is not a storage problem. \
             Caveat: without the limit, one guest can take the disk from all others.",
         fix: &["virsh blkdeviotune DOMAIN TARGET   # the current limit"],
@@ -304,7 +304,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-HUGE",
         per: "VM",
         looks_at: "VMs without <hugepages/> that have an assigned device or a vhostuser interface.",
-        knows: &[Known::Definitions],
+        requires: &[FactKind::Definitions],
         why: "A guest on 4 KiB pages has more TLB misses, and a device that writes into it more IOTLB misses. \
             Caveat: reserved huge pages are not available to others, and a guest that does not fit does not start.",
         fix: &["virsh edit DOMAIN   # <memoryBacking><hugepages/></memoryBacking>"],
@@ -318,7 +318,7 @@ pub(super) const RULES: &[Rule] = &[
         per: "VM",
         looks_at: "Threads per core that a guest sees, against the pins of its vCPUs: siblings that are none on the \
             host.",
-        knows: &[Known::Cores, Known::Definitions],
+        requires: &[FactKind::Cores, FactKind::Definitions],
         why: "The guest's scheduler separates threads that it takes for siblings but are not, and lets real siblings \
             share a core. Caveat: a guest with one thread per core may need more licences.",
         needs: Needs::Reload,

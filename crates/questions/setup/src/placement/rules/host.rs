@@ -5,7 +5,7 @@ use crate::placement::checks::{
     conflicts, frequency, full_node, halt_polling, holders, kernel_work, knobs, strain, swap, withheld,
 };
 use base::rule::limit;
-use base::{Known, Needs};
+use base::{FactKind, Needs};
 
 /// In the order in which equal findings are shown.
 pub(super) const RULES: &[Rule] = &[
@@ -13,7 +13,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-SWAP",
         per: "host",
         looks_at: "What vmstat says of memory that is moved to a disk and back.",
-        knows: &[Known::Paging],
+        requires: &[FactKind::Paging],
         limits: &[
             limit("in or out", swap::SWAPPING, "bytes a second"),
             limit("available, beside what is out, from which the host is not short", swap::LEFT, "ratio"),
@@ -31,7 +31,7 @@ pub(super) const RULES: &[Rule] = &[
         per: "resource",
         looks_at: "The kernel's account of what tasks wait for (/proc/pressure), of the host or of a group; the run queue of \
             all CPUs (vmstat, sar -q), where it is known how many there are.",
-        knows: &[Known::Pressure],
+        requires: &[FactKind::Pressure],
         limits: &[
             limit("of the time", strain::PRESSED, "share"),
             limit("tasks for each CPU", strain::QUEUED, "tasks"),
@@ -49,7 +49,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-IOWAIT",
         per: "host",
         looks_at: "The part of all CPUs' time that was idle while tasks waited for disks, and the disks' own numbers.",
-        knows: &[Known::Disks],
+        requires: &[FactKind::Disks],
         limits: &[
             limit("of the time", strain::WAITING, "share"),
             limit("busy, of a disk", strain::FULL, "share"),
@@ -65,7 +65,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-THROTTLED",
         per: "group",
         looks_at: "cpu.max and cpu.stat of a group of which no thread of a VM is known, as one sees them from within a pod.",
-        knows: &[Known::Quotas],
+        requires: &[FactKind::Quotas],
         limits: &[limit("throttled, of its periods", strain::THROTTLED, "share")],
         why: "Once a group has used up its time, all of its threads stop until the next period: a guest in it stands still, and it looks like stolen \
             time from inside. Caveat: one copy of cpu.stat counts from the start of the group on.",
@@ -79,7 +79,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-WAITED",
         per: "host",
         looks_at: "Sums of what threads of guests ran and waited, as virsh domstats (vcpu.N.delay) and /proc/PID/schedstat have them.",
-        knows: &[Known::Waited],
+        requires: &[FactKind::Waited],
         limits: &[limit("of running and waiting", strain::WAITED, "share")],
         why: "A vCPU that is ready and has no CPU is stopped, whatever the guest does. Caveat: one copy of the sums counts from the start of the VM on and says nothing of today; none says who had the CPU.",
         fix: &[
@@ -92,7 +92,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-SPREAD",
         per: "host",
         looks_at: "numastat of processes that run guests: memory by node.",
-        knows: &[Known::GuestMemory],
+        requires: &[FactKind::GuestMemory],
         limits: &[limit("of a process's memory on one node", strain::AT_HOME, "share")],
         why: "Memory on another node takes longer to reach; without a binding it lies where it was first touched. Caveat: a guest \
             larger than a node, or than what is free there, has no other choice, and needs cells of its own.",
@@ -111,7 +111,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-KTHREAD",
         per: "kind of thread",
         looks_at: "Threads of the kernel that run for much of a CPU: ksmd, khugepaged, kswapd, kcompactd, ksoftirqd, those that inject idle time.",
-        knows: &[Known::Ran],
+        requires: &[FactKind::Ran],
         limits: &[limit("ran", kernel_work::KERNEL_BUSY, "share of a CPU")],
         why: "It takes this time from whoever else may run there. Caveat: what it does may be worth it; measure with it and \
             without it.",
@@ -122,7 +122,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-HALTPOLL",
         per: "host",
         looks_at: "What KVM polled between two samples for vCPUs that halted (debugfs), and its limit halt_poll_ns.",
-        knows: &[Known::Cpus, Known::Settings],
+        requires: &[FactKind::Cpus, FactKind::Settings],
         limits: &[
             limit("polled, of all CPUs", halt_polling::POLLED, "share"),
             limit("halt_poll_ns, above", halt_polling::USUAL_NS as f64, "ns"),
@@ -137,7 +137,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-SOFTIRQ",
         per: "host",
         looks_at: "CPUs that spend their time in interrupts and softirqs, where no card with queues to spare is the cause.",
-        knows: &[Known::Usage],
+        requires: &[FactKind::Usage],
         limits: &[
             limit("of a CPU's time", kernel_work::INTERRUPTED, "share"),
             limit("of the time of all CPUs, where nobody told which", kernel_work::INTERRUPTED_ALL, "share"),
@@ -155,7 +155,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-DROPS",
         per: "port and counter",
         looks_at: "Counters of dropped packets that Open vSwitch has of an interface, and two copies of those of a card (ethtool -S).",
-        knows: &[Known::CardCounters],
+        requires: &[FactKind::CardCounters],
         limits: &[limit("of the port's packets", kernel_work::DROPPED, "share")],
         why: "Each counter stands for one place where packets are lost, so it tells who cannot keep up. Caveat: counters are \
             sums since the port was made; ask twice to see whether it still drops.",
@@ -167,7 +167,7 @@ pub(super) const RULES: &[Rule] = &[
         per: "kind of line",
         looks_at: "Lines of the kernel's log that say that something is wrong: clocks, lockups, stalls, memory, heat, KVM; those of QEMU's; containers \
             that the kernel killed for want of memory (kubectl describe pod).",
-        knows: &[Known::Log],
+        requires: &[FactKind::Log],
         why: "The kernel itself says so, or whoever it told. Caveat: a line tells when it happened, not that it still does.",
         source: "Linux 6.12; each kind of line with its file in the documentation",
         ..Rule::checked_by(strain::complaints)
@@ -176,7 +176,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-TUNED",
         per: "setting",
         looks_at: "Settings of a host with VMs that tuned's profiles throughput-performance and virtual-host change, the frequency of its busy CPUs and what caps it.",
-        knows: &[Known::Settings],
+        requires: &[FactKind::Settings],
         limits: &[
             limit("busy", frequency::BUSY, "share"),
             limit("frequency, of the highest", frequency::SLOW, "share"),
@@ -192,7 +192,7 @@ pub(super) const RULES: &[Rule] = &[
         per: "setting",
         looks_at: "On a host with isolated CPUs: settings that tuned's profiles cpu-partitioning and network-latency \
             change, kernel work and timer ticks on the isolated CPUs.",
-        knows: &[Known::Isolated],
+        requires: &[FactKind::Isolated],
         why: "CPUs are isolated on this host, and this setting still lets the kernel run work on them. This is a \
             profile's recommendation, not a measurement on this host. Caveat: each setting has a price: statistics, \
             watchdogs, fairness of the other CPUs. Measure with the real load.",
@@ -204,7 +204,7 @@ pub(super) const RULES: &[Rule] = &[
         per: "setting",
         looks_at: "On a host whose vCPUs have a real-time policy: settings that tuned's profiles realtime and \
             realtime-virtual-host change.",
-        knows: &[Known::Settings],
+        requires: &[FactKind::Settings],
         why: "vCPUs have a real-time policy on this host, and this setting takes time from them or throttles them. \
             This is a profile's recommendation, not a measurement on this host. Caveat: with sched_rt_runtime_us -1 \
             a vCPU that never sleeps starves everything else on its CPU, including kernel threads.",
@@ -215,7 +215,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-SPINNING",
         per: "disk",
         looks_at: "Disks of the host that are rotational.",
-        knows: &[Known::Settings],
+        requires: &[FactKind::Settings],
         why: "Requests of several guests add up to random access, which is slowest on a rotational disk. Caveat: for \
             sequential access by one guest a rotational disk is fast enough.",
         fix: &["lsblk -o NAME,ROTA,SIZE,MOUNTPOINTS   # which disk holds the guests' images?"],
@@ -226,7 +226,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-THP",
         per: "host",
         looks_at: "Transparent huge pages, where CPUs are isolated and VMs have no <hugepages/>.",
-        knows: &[Known::Settings, Known::Isolated],
+        requires: &[FactKind::Settings, FactKind::Isolated],
         why: "Two rules disagree here: khugepaged disturbs isolated CPUs, and guests without huge pages of their own \
             depend on those that it makes. Caveat: with never, guests on small pages have more TLB misses.",
         source: "tuned 2.28, profile network-latency (never); Documentation/admin-guide/mm/transhuge.rst, Linux 6.12",
@@ -236,7 +236,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-BALANCE",
         per: "host",
         looks_at: "Automatic NUMA balancing, where CPUs are isolated and some VMs are pinned and others are not.",
-        knows: &[Known::Settings, Known::Isolated, Known::Masks],
+        requires: &[FactKind::Settings, FactKind::Isolated, FactKind::Masks],
         why: "Two rules disagree here: NUMA balancing faults take time from pinned vCPUs, and unpinned guests need \
             balancing to bring memory close. Caveat: without balancing, memory of unpinned guests stays on the node \
             where it was first touched.",
@@ -247,7 +247,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-QUEUES",
         per: "interface",
         looks_at: "Interfaces for which PLC-MQ asks for more queues and PLC-WORKERS for fewer.",
-        knows: &[Known::Definitions, Known::Masks],
+        requires: &[FactKind::Definitions, FactKind::Masks],
         why: "Two rules disagree here: one queue is too few for these vCPUs, and each further queue adds a worker \
             without a CPU. Caveat: more queues without more CPUs only move the waiting from the queue to the worker.",
         fix: &["kvmscope compare A B   # measure the same load with more queues; no rule can decide it"],

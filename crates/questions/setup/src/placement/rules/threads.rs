@@ -8,7 +8,7 @@ use crate::placement::checks::{
 use crate::placement::culprits;
 use crate::placement::model::{BUSY, ROOM};
 use base::rule::limit;
-use base::{Known, Needs};
+use base::{FactKind, Needs};
 use facts::starvation;
 
 /// In the order in which equal findings are shown.
@@ -17,7 +17,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-SLICE",
         per: "cgroup",
         looks_at: "Starved threads that use all CPUs their slice or scope allows, while CPUs beyond it are idle.",
-        knows: &[Known::Waited, Known::Groups],
+        requires: &[FactKind::Waited, FactKind::Groups],
         limits: &[limit("idle, from which a CPU has room", ROOM, "share")],
         why: "A cgroup's set of CPUs bounds every pin below it: libvirt's commands cannot lead out of it, only the owner of the group can. \
             Caveat: somebody may have set it to keep the other CPUs for something else.",
@@ -29,7 +29,7 @@ pub(super) const RULES: &[Rule] = &[
         per: "cgroup",
         looks_at: "Starved threads beside one that ran, where their groups part: the weights of these two groups, whole and by what \
             the threads in each want.",
-        knows: &[Known::Waited, Known::Groups],
+        requires: &[FactKind::Waited, FactKind::Groups],
         limits: &[limit("times the weight, from which a group is heavier", weights::HEAVIER, "ratio")],
         why: "Two groups that want one CPU share it by their weights, so the lighter one waits however its threads are pinned. Caveat: \
             somebody may have set them so that this VM yields.",
@@ -41,7 +41,7 @@ pub(super) const RULES: &[Rule] = &[
         per: "set of CPUs",
         looks_at: "Masks of several CPUs, as the vCPUs of some VMs have them, that take in CPUs to which another VM alone is pinned, where threads of \
             either starve by the other.",
-        knows: &[Known::Cpus, Known::Masks, Known::Ran, Known::Waited],
+        requires: &[FactKind::Cpus, FactKind::Masks, FactKind::Ran, FactKind::Waited],
         limits: &[limit("waiting, as a share of the time that a thread wanted", starvation::STARVED, "share")],
         why: "A pinned vCPU has no other CPU, so whoever may run elsewhere and comes there takes half of all it has. The pin is right, and the \
             wider mask is not: narrowed, its VM loses nothing that was meant for it. Caveat: who is narrowed needs room on what is left.",
@@ -54,7 +54,7 @@ pub(super) const RULES: &[Rule] = &[
         per: "set of CPUs",
         looks_at: "What all threads of VMs want, by run and waiting time, against the CPUs of the host, and against each set of \
             CPUs that is full.",
-        knows: &[Known::Cpus, Known::Ran, Known::Waited],
+        requires: &[FactKind::Cpus, FactKind::Ran, FactKind::Waited],
         why: "Where more vCPUs want to run than there are CPUs, some always wait. Caveat: idle vCPUs cost nothing; \
             many idle guests on one host are no problem.",
         needs: Needs::Reload,
@@ -66,7 +66,7 @@ pub(super) const RULES: &[Rule] = &[
         per: "VM or cgroup",
         looks_at: "Groups of VMs with a CPU quota (cpu.max, or cpu.cfs_quota_us): in how many of their periods they were throttled, \
             between two samples or since they were made; a group that several VMs are in is one finding.",
-        knows: &[Known::Quotas],
+        requires: &[FactKind::Quotas],
         limits: &[limit("share of the periods", quota::RARELY, "share")],
         why: "A group that has used up its quota stops until the next period, however idle the CPUs are. Caveat: the \
             limit may be what the VM's owner pays for; raising it takes the time from others.",
@@ -79,7 +79,7 @@ pub(super) const RULES: &[Rule] = &[
         per: "VM",
         looks_at: "The CPUs on which emulator and vhost threads of a VM may run, against those of its vCPUs; with \
             waiting times, also threads that starve on CPUs that both may use.",
-        knows: &[Known::Masks],
+        requires: &[FactKind::Masks],
         limits: &[
             limit("waiting, as a share of the time that a thread wanted", starvation::STARVED, "share"),
             limit("load from which a helper is busy, share of a CPU", BUSY, "share"),
@@ -96,7 +96,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-RTPROGRAM",
         per: "program",
         looks_at: "Programs of the host with SCHED_FIFO or SCHED_RR that ran on CPUs where threads of VMs may run, and what these waited.",
-        knows: &[Known::Masks, Known::Ran],
+        requires: &[FactKind::Masks, FactKind::Ran],
         limits: &[
             limit("ran with such a policy, share of a CPU", real_time::TAKES, "share"),
             limit("of what was waited, that it ran, and of what it ran, that was waited", culprits::EXPLAINS, "share"),
@@ -112,7 +112,7 @@ pub(super) const RULES: &[Rule] = &[
         per: "VM",
         looks_at: "What each thread ran and waited between two samples of schedstat, where no rule about its CPUs \
             explains the waiting.",
-        knows: &[Known::Ran, Known::Waited],
+        requires: &[FactKind::Ran, FactKind::Waited],
         limits: &[
             limit("waiting, as a share of the time that a thread wanted", starvation::STARVED, "share"),
             limit("least that a thread must want of a CPU", starvation::FLOOR, "share"),
@@ -125,7 +125,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-STACKED",
         per: "VM",
         looks_at: "vCPUs that are pinned to one and the same CPU, unless one of them is known to be idle.",
-        knows: &[Known::Masks],
+        requires: &[FactKind::Masks],
         why: "Two vCPUs on one CPU take turns, but the guest sees two whole CPUs. Caveat: a vCPU that mostly sleeps \
             loses nothing by sharing.",
         source: "virsh(1), vcpupin; the article cited for PLC-OVERLAP shows that two such vCPUs lost 1.3 and 4.0 % \
@@ -137,7 +137,7 @@ pub(super) const RULES: &[Rule] = &[
         per: "VM",
         looks_at: "vCPUs of one VM that are pinned to sibling threads, or have a set of fewer cores than vCPUs that want one while whole cores are \
             idle; the guest sees one thread per core.",
-        knows: &[Known::Cores, Known::Masks],
+        requires: &[FactKind::Cores, FactKind::Masks],
         limits: &[
             limit("wanted by a vCPU that wants a core, share of a CPU", few_cores::WANTS_A_CORE, "share"),
             limit("short on the cores of a set", few_cores::SHORT, "CPUs"),
@@ -153,7 +153,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-CORE",
         per: "group of VMs",
         looks_at: "Busy vCPUs of different VMs that are pinned to sibling threads, while whole cores are idle.",
-        knows: &[Known::Cores, Known::Masks, Known::Ran],
+        requires: &[FactKind::Cores, FactKind::Masks, FactKind::Ran],
         why: "Two threads of one core share its execution units, so two busy vCPUs there do less than on cores of their \
             own, and neither is seen to wait. Caveat: what two siblings do together, 1.25 times one, is assumed here \
             and not measured; measure before and after.",
@@ -165,7 +165,7 @@ pub(super) const RULES: &[Rule] = &[
         per: "VM",
         looks_at: "vCPUs that are bound to CPUs of one node behind several last-level caches, while those behind one have room for \
             all of them; silent about idle VMs, and about guests that are shown nodes, or several sockets or dies of several CPUs.",
-        knows: &[Known::Caches, Known::Masks],
+        requires: &[FactKind::Caches, FactKind::Masks],
         limits: &[limit("load from which a vCPU is busy, share of a CPU", BUSY, "share")],
         why: "What threads of a guest pass to each other comes from the cache that they share, else over the link from another one; \
             the guest's scheduler knows of no such groups and cannot help. Caveat: threads that share little, and need much \
@@ -178,7 +178,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-WORKERS",
         per: "VM",
         looks_at: "vhost workers of a VM against the CPUs on which they may run and no vCPU is pinned.",
-        knows: &[Known::Masks],
+        requires: &[FactKind::Masks],
         why: "Each queue pair has a worker thread in the kernel. Workers without a CPU of their own wait for each \
             other and for the vCPUs. Caveat: idle workers need no CPU; count those that run.",
         fix: &["virsh edit DOMAIN   # fewer: <driver name='vhost' queues='N'/>, or give the emulator more CPUs"],
@@ -191,7 +191,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-OFFLINE",
         per: "VM",
         looks_at: "CPUs in vcpupin and emulatorpin that are not online.",
-        knows: &[Known::Cpus, Known::Definitions],
+        requires: &[FactKind::Cpus, FactKind::Definitions],
         why: "The kernel silently ignores offline CPUs in a pin, or refuses the pin when none is left. Caveat: the \
             CPU may be offline only temporarily.",
         fix: &["cat /sys/devices/system/cpu/online"],
@@ -202,7 +202,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-ISOL",
         per: "VM",
         looks_at: "Threads of VMs whose mask has several isolated CPUs.",
-        knows: &[Known::Masks, Known::Isolated],
+        requires: &[FactKind::Masks, FactKind::Isolated],
         why: "The scheduler does not balance isolated CPUs: a thread with several of them in its mask stays on the \
             one where it started. Caveat: the same file also lists cpuset partitions, which do balance their CPUs.",
         source: "Documentation/admin-guide/kernel-parameters.txt, isolcpus=domain, Linux 6.12",
@@ -212,7 +212,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-HOUSEKEEPING",
         per: "VM",
         looks_at: "Isolated CPUs on which no thread of a VM may run, while pinned vCPUs may not run on isolated CPUs.",
-        knows: &[Known::Cpus, Known::Masks, Known::Isolated],
+        requires: &[FactKind::Cpus, FactKind::Masks, FactKind::Isolated],
         why: "CPUs were isolated for a purpose, and the kernel and all programs run on the others, where they \
             interrupt vCPUs. Caveat: the isolated CPUs may be reserved for another VM, or for a switch that is not \
             running now.",
@@ -223,7 +223,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-FLOAT",
         per: "VM",
         looks_at: "VMs whose threads may run on every CPU, beside VMs whose vCPUs are pinned.",
-        knows: &[Known::Cpus, Known::Masks],
+        requires: &[FactKind::Cpus, FactKind::Masks],
         why: "Threads that may run anywhere also run on CPUs with pinned threads, which cannot move away. Caveat: on \
             a fully pinned host there may be no spare CPU for the unpinned threads.",
         source: "Red Hat Enterprise Linux 7 Virtualization Tuning and Optimization Guide, 9.3; OpenStack Nova, cpu-topologies.rst",
@@ -233,7 +233,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-LATE",
         per: "VM",
         looks_at: "Masks of vhost threads that differ from the emulatorpin of their VM.",
-        knows: &[Known::Masks, Known::Definitions],
+        requires: &[FactKind::Masks, FactKind::Definitions],
         why: "Since Linux 6.4 vhost workers are threads of QEMU that inherit the mask of the thread that created \
             them. A later pin may not reach them. Caveat: a mask set for one thread is lost when the device is \
             recreated, and at the next start.",
@@ -244,7 +244,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-HELPERNODE",
         per: "VM",
         looks_at: "Emulators and vhost workers that are bound to another node than the vCPUs, while that node has room.",
-        knows: &[Known::Nodes, Known::Masks],
+        requires: &[FactKind::Nodes, FactKind::Masks],
         why: "Workers copy packets and the emulator serves disks in the memory of the VM: from another node each access \
             crosses the link between them. Caveat: helpers are better off far away than on busy CPUs; move them only \
             while there is room.",
@@ -255,7 +255,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-ONECPU",
         per: "CPU",
         looks_at: "Threads of VMs and polling threads that one list shows on one CPU, which they use whole together.",
-        knows: &[Known::Seen, Known::Ran],
+        requires: &[FactKind::Seen, FactKind::Ran],
         limits: &[limit("of the CPU, each", together::WORTH, "share"), limit("of it, all", together::WHOLE, "share")],
         why: "Two threads that add up to a CPU most likely want more than it has. Caveat: a list shows where threads ran last, \
               not how long they waited; measure that before anything is moved.",
@@ -266,7 +266,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-HYBRID",
         per: "VM",
         looks_at: "Busy vCPUs that are bound to cores with a lower highest clock than others, which are idle.",
-        knows: &[Known::TopClocks, Known::Masks, Known::Ran],
+        requires: &[FactKind::TopClocks, FactKind::Masks, FactKind::Ran],
         limits: &[limit("of the fastest core's clock", hybrid::SLOWER, "share"), limit("busy", hybrid::BUSY, "share")],
         why: "Hybrid processors have cores of two kinds. The host's scheduler prefers the fast ones for what is busy; a pin \
               takes that choice away. Caveat: a fast core that a VM has is no longer there for the host.",
@@ -277,7 +277,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-ESCAPE",
         per: "VM",
         looks_at: "vhost threads in the root cgroup whose VM has a cgroup of its own.",
-        knows: &[Known::Groups],
+        requires: &[FactKind::Groups],
         why: "Vhost threads outside the VM's cgroup ignore its CPU set and its weight: emulatorpin has no effect on \
             them. Caveat: on hosts with saturated CPUs, moving them back cost 50-60 % of network throughput.",
         fix: &["cat /proc/TID/cgroup   # 0::/ is the root"],

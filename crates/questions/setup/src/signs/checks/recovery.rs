@@ -55,8 +55,15 @@ fn hit(scene: &Scene<'_>, taken: &Preemptor) -> Hit {
             format!("period 0 is an hour divided by the ratio: it runs each {}", duration(3_600e9 / ratio as f64));
         hit = hit.seen(what, "mmu.c, calc_nx_huge_pages_recovery_period");
     }
-    let before = setting(RATIO).map_or("60".to_owned(), |told| told.value.trim().to_owned());
-    hit.fix.push("echo 0 > /sys/module/kvm/parameters/nx_huge_pages_recovery_ratio   # it no longer runs; pages that were split stay small until the VM ends".to_owned());
-    hit.undo.push(format!("echo {before} > /sys/module/kvm/parameters/nx_huge_pages_recovery_ratio"));
+    let file = format!("/{RATIO}");
+    let before = setting(RATIO).map(|told| told.value.trim().to_owned());
+    if before.is_none() {
+        hit.fix.push(format!("cat {file}   # for undo: what it is now"));
+    }
+    hit.fix.push(format!("echo 0 > {file}   # it no longer runs; pages that were split stay small until the VM ends"));
+    hit.undo.push(match before {
+        Some(before) => format!("echo {before} > {file}"),
+        None => format!("echo RATIO > {file}   # RATIO: what cat printed before"),
+    });
     hit
 }

@@ -1,4 +1,4 @@
-//! What rules have to know before they can judge, and what tells it: rules that nobody could judge are counted, never passed over.
+//! Which facts rules require, and where each comes from: rules that could not be judged are counted, never passed over.
 
 use crate::Unknown;
 use crate::number::counted;
@@ -9,7 +9,7 @@ crate::named! {
     /// A kind of fact, in the words of a person who lacks it.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     #[expect(missing_docs, reason = "the words of each are its documentation")]
-    pub enum Known {
+    pub enum FactKind {
         Cpus = "which CPUs there are",
         Cores = "which CPUs share a core",
         Caches = "which CPUs share a cache",
@@ -46,9 +46,9 @@ crate::named! {
     }
 }
 
-impl Known {
+impl FactKind {
     /// What tells it: a command on the host, or an event to record.
-    pub const fn told_by(self) -> &'static str {
+    pub const fn provided_by(self) -> &'static str {
         match self {
             Self::Cpus | Self::Cores | Self::Caches => "lscpu -e",
             Self::Nodes => "lscpu -e=CPU,CORE,SOCKET,NODE",
@@ -83,7 +83,7 @@ impl Known {
     }
 }
 
-impl Serialize for Known {
+impl Serialize for FactKind {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
     }
@@ -92,23 +92,23 @@ impl Serialize for Known {
 /// How many kinds of missing facts the sentence names.
 const NAMED: usize = 3;
 
-/// How many rules lack a fact, by what each has to know; and what would tell most of that. `subject`: what the rules are about.
+/// How many rules lack a fact that they require, and which facts are most often missing. `subject`: what the rules are about.
 pub fn unjudged<'a>(
     subject: &str,
-    rules: impl Iterator<Item = &'a [Known]>,
-    known: &BTreeSet<Known>,
+    rules: impl Iterator<Item = &'a [FactKind]>,
+    known: &BTreeSet<FactKind>,
 ) -> Option<Unknown> {
-    let rules: Vec<&[Known]> = rules.collect();
-    let mut lacking: BTreeMap<Known, usize> = BTreeMap::new();
+    let rules: Vec<&[FactKind]> = rules.collect();
+    let mut lacking: BTreeMap<FactKind, usize> = BTreeMap::new();
     let mut open = 0;
     for needs in &rules {
         let mut missing = needs.iter().filter(|fact| !known.contains(fact)).peekable();
         open += usize::from(missing.peek().is_some());
         missing.for_each(|fact| *lacking.entry(*fact).or_default() += 1);
     }
-    let mut lacking: Vec<(Known, usize)> = lacking.into_iter().collect();
+    let mut lacking: Vec<(FactKind, usize)> = lacking.into_iter().collect();
     lacking.sort_by_key(|(_, rules)| std::cmp::Reverse(*rules));
-    let named = lacking.iter().take(NAMED).map(|(fact, _)| format!("{} ({})", fact.name(), fact.told_by()));
+    let named = lacking.iter().take(NAMED).map(|(fact, _)| format!("{} ({})", fact.name(), fact.provided_by()));
     let named: Vec<String> = named.collect();
     let more = match lacking.len().saturating_sub(NAMED) {
         0 => String::new(),
@@ -119,7 +119,7 @@ pub fn unjudged<'a>(
         amount: Some(open as f64),
         unit: "rules".to_owned(),
         text: format!(
-            "{open} of {} {subject} could not be judged: facts are missing. Most need {}{more}.",
+            "At least {open} of {} {subject} could not be judged. Most often missing: {}{more}.",
             counted(rules.len() as u64, "rule", "rules"),
             named.join(", "),
         ),
@@ -132,15 +132,14 @@ mod tests {
 
     #[test]
     fn what_could_not_be_judged_is_counted_and_what_tells_most_is_named_first() {
-        let rules: [&[Known]; 4] = [&[], &[Known::Log], &[Known::Cores, Known::Masks], &[Known::Masks]];
-        let told = |known: &[Known]| unjudged("about this", rules.into_iter(), &known.iter().copied().collect());
-        assert_eq!(told(&[Known::Log, Known::Cores, Known::Masks]), None);
+        let rules: [&[FactKind]; 4] = [&[], &[FactKind::Log], &[FactKind::Cores, FactKind::Masks], &[FactKind::Masks]];
+        let told = |known: &[FactKind]| unjudged("about this", rules.into_iter(), &known.iter().copied().collect());
+        assert_eq!(told(&[FactKind::Log, FactKind::Cores, FactKind::Masks]), None);
         let text = told(&[]).unwrap().text;
         assert_eq!(
             text,
-            "3 of 4 rules about this could not be judged: facts are missing. Most need where threads may run (taskset -acp \
-             PID), which CPUs share a core (lscpu -e), the kernel's log (dmesg)."
+            "At least 3 of 4 rules about this could not be judged. Most often missing: where threads may run (taskset -acp PID), which CPUs share a core (lscpu -e), the kernel's log (dmesg)."
         );
-        assert_eq!(told(&[Known::Masks, Known::Cores]).unwrap().amount, Some(1.0));
+        assert_eq!(told(&[FactKind::Masks, FactKind::Cores]).unwrap().amount, Some(1.0));
     }
 }
