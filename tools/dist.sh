@@ -70,8 +70,8 @@ if tools/dashboard.sh --able; then
     kind=
 fi
 RUSTFLAGS="-C target-feature=+crt-static" KVMSCOPE_UI_STAMP=$(tools/dashboard.sh --stamp) \
-    cargo build --release --locked --package kvmscope --target "$target" "${features[@]}"
-built=${CARGO_TARGET_DIR:-target}/$target/release/kvmscope
+    cargo build --profile dist --locked --package kvmscope --target "$target" "${features[@]}"
+built=${CARGO_TARGET_DIR:-target}/$target/dist/kvmscope
 if ldd "$built" 2>&1 | grep -q '=>'; then
     echo "$built needs shared libraries:" >&2
     ldd "$built" >&2

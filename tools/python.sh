@@ -84,7 +84,7 @@ check() {
     "$bin/python" -m pytest --nbmake "${others[@]}" tests notebooks
 }
 case "${1:-}" in
-    --build) build release ;;
+    --build) build dist ;;
     --test | "")
         [ -z "${2:-}" ] || share "$2"
         build dev

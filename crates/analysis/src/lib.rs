@@ -13,8 +13,9 @@ pub use facts::{
     About, Answer, Case, Error, Given, Input, Listing, LossOptions, MOST_PLAN_BYTES, Question, TraceHints, WINDOWS,
     rule, statistics,
 };
+pub use nesting;
 pub use plan::{datapath, migration};
-pub use setup::{nesting, placement, realtime, signs};
+pub use setup::{placement, realtime, signs};
 pub use time::{counts, flow, latency};
 pub use walk::Part;
 

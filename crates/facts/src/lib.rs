@@ -27,6 +27,7 @@ pub mod chains;
 pub mod counted;
 pub mod counts;
 pub mod datapaths;
+pub mod described;
 pub mod estimate;
 pub mod fields;
 mod given;

@@ -2,14 +2,17 @@
 
 use base::recording::Recording;
 use base::{Finding, Section};
+use kvmscope_analysis::facts::described::described;
 use kvmscope_analysis::placement::section::section;
 use kvmscope_analysis::placement::{Wishes, build, hypotheses};
+use kvmscope_analysis::{Case, Given};
 use std::path::Path;
 
 fn models() -> Vec<kvmscope_analysis::placement::model::Model> {
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/seed-vhost");
-    let (models, problems) =
-        build::build(&kvmscope_analysis::open(Recording::open(&fixture).unwrap()).unwrap(), &Wishes::default());
+    let input = kvmscope_analysis::open(Recording::open(&fixture).unwrap()).unwrap();
+    let case = Case::new(input, Given::default());
+    let (models, problems) = build::build(&described(&case), &Wishes::default());
     assert!(problems.is_empty(), "{problems:?}");
     models
 }

@@ -6,6 +6,7 @@ pub(crate) use crate::placement::model::Model;
 use crate::placement::model::{AskedPolling, Wishes};
 use base::Problem;
 use facts::Case;
+use facts::described::described;
 use host::Machine;
 use host::machine::Role;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ pub type Placements = (Vec<Model>, Vec<Problem>);
 
 /// Those of `case`, searched for once.
 pub fn placements(case: &Case) -> Arc<Placements> {
-    case.memo(|case| build(case.input(), &wishes(case)))
+    case.memo(|case| build(&described(case), &wishes(case)))
 }
 
 /// What placements are for, as the user states it; a plan that the recording carries asks for polling threads where the user does not.

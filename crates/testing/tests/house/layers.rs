@@ -20,11 +20,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("crates/facts", &["align", "base", "host", "trace", "walk"]),
     ("crates/intake", &["base", "host", "trace"]),
     ("crates/questions/time", &["base", "facts", "host", "trace", "walk"]),
-    ("crates/questions/setup", &["base", "facts", "host", "walk"]),
+    ("crates/tongue", &["base", "host"]),
+    ("crates/questions/nesting", &["base", "facts", "host", "tongue", "walk"]),
+    ("crates/questions/setup", &["base", "facts", "host", "tongue", "walk"]),
     ("crates/questions/plan", &["base", "facts", "host", "walk"]),
     ("crates/questions/change", &["base", "facts", "host", "setup", "walk"]),
     ("channel/question", &["base", "facts", "host", "walk"]),
-    ("crates/analysis", &["base", "change", "channel-question", "facts", "plan", "setup", "time", "walk"]),
+    ("crates/analysis", &["base", "change", "channel-question", "facts", "nesting", "plan", "setup", "time", "walk"]),
     ("crates/fleet", &["analysis", "archive", "base", "columnar"]),
     ("crates/serve", &["analysis", "archive", "base", "columnar", "fleet", "show", "trace"]),
     ("crates/testing", &[]),
@@ -63,7 +65,7 @@ type Apart = (&'static str, &'static [&'static str], &'static [(&'static str, &'
 /// Modules of one crate that are kept apart.
 const APART: &[Apart] = &[
     ("crates/questions/time", &["counts", "flow", "latency"], &[]),
-    ("crates/questions/setup", &["nesting", "placement", "realtime", "signs"], &[]),
+    ("crates/questions/setup", &["placement", "realtime", "signs"], &[]),
     ("crates/questions/plan", &["datapath", "migration"], &[]),
     // A trial is held against its own beginning by what compares two recordings.
     ("crates/questions/change", &["ablation", "compare", "contention", "fleet"], &[("contention", "compare")]),

@@ -5,7 +5,6 @@ use super::model::Model;
 use super::proposal::{Advice, Verdict};
 use super::rules::{PROPOSAL, Rule, rules};
 use crate::page::Page;
-use crate::tongue;
 use base::{Evidence, Finding, Severity};
 use facts::rule::Hit;
 use std::collections::BTreeMap;

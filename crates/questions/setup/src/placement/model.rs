@@ -11,6 +11,7 @@ use facts::starvation::is_starved;
 use host::Machine;
 use host::machine::{Domain, Role, Thread};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 pub use facts::starvation::{FLOOR as BUSY, STARVED};
 
@@ -54,7 +55,7 @@ pub struct Model {
     /// Its name in the recording: `L0`.
     pub id: String,
     pub level: Level,
-    pub machine: Machine,
+    pub machine: Arc<Machine>,
     pub proposal: Proposal,
     /// Who kept its starved threads from running.
     pub(crate) verdicts: Verdicts,

@@ -5,13 +5,13 @@ use super::model::Model;
 use super::proposal::{Advice, Verdict};
 use super::{figure, host, hypotheses, judged, preemptors, rivals, tables, unknowns};
 use crate::placements::placements;
-use crate::tongue::translated;
 use ::host::Machine;
 use ::host::machine::{Domain, Role, Thread, Topology};
 use base::in_order;
 use base::number::{duration, list, many};
 use base::{Finding, Level, Section, Severity};
 use facts::{Answer, Case, Error};
+use tongue::translated;
 
 /// The question this folder answers.
 pub const QUESTION: &str = "Which threads compete for which CPU, and what should change?";

@@ -7,12 +7,12 @@ use super::knobs::{self, Rule};
 use super::ranking::{self, Lost};
 use super::{needs, tables};
 use crate::placements::{beside_real_time, placements};
-use crate::tongue::translated;
 use base::in_order;
 use base::number::{counted, duration, list, many};
 use base::{Cost, CostKind, Evidence, Finding, Level, Section, Severity, Unknown};
 use facts::rule::Hit;
 use facts::{Answer, Case, Error};
+use tongue::translated;
 
 /// The question this folder answers.
 pub const QUESTION: &str = "Is this host set up for real time, and do its settings have an effect?";

@@ -14,13 +14,13 @@ mod rules;
 pub use rules::words;
 
 use crate::placements::{Model, placements};
-use crate::tongue::translated;
 use base::recording::Recording;
 use base::{Finding, Level, Section, in_order};
 use facts::counts::Counted;
 use facts::ledger::measure::measure;
 use facts::samples::SampleFile;
 use facts::{Answer, Case, Error};
+use tongue::translated;
 
 pub const QUESTION: &str = "What do these pieces point to together?";
 

@@ -2,7 +2,6 @@
 
 use super::evidence::is_of_host;
 use super::starved::with_victims;
-use crate::bootloader::parameter;
 use crate::placement::culprits::{Reporter, Verdict, cpus_named, only_cpu, stack_of, starves};
 use crate::placement::model::{Model, ROOM};
 use crate::placement::proposal::Subject;
@@ -13,6 +12,7 @@ use facts::rule::Hit;
 use facts::starvation::UNIT;
 use host::machine::{Fact, Role, Thread};
 use std::collections::BTreeMap;
+use tongue::bootloader::parameter;
 
 /// A thread with what it ran, and its VM where that is not `of`.
 pub(super) fn who(thread: &Thread, of: &str) -> String {

@@ -1,7 +1,6 @@
 //! Where things are: nodes of vCPUs and NICs, interrupts on the CPUs of vCPUs.
 
 use super::starved::with_victims;
-use crate::bootloader::{booted_with, parameter};
 use crate::placement::culprits::{Reporter, Verdict, cpus_named, frequent, name as named, starves};
 use crate::placement::model::{BUSY, Demand, Model};
 use crate::placement::proposal::{Subject, What};
@@ -9,6 +8,7 @@ use base::number::{list, many, percent};
 use base::{CpuSet, Evidence, Severity};
 use facts::rule::Hit;
 use host::machine::{Irq, Role, Thread};
+use tongue::bootloader::{booted_with, parameter};
 
 /// A CPU that is idle for more than this has room for its interrupts: our own threshold.
 const ROOM: f64 = 0.2;

@@ -3,7 +3,7 @@
 //! Files: Documentation/admin-guide/pm/cpufreq.rst, mm/transhuge.rst, kernel-parameters.txt (isolcpus, nohz_full, rcu_nocbs),
 //! Documentation/ABI/testing/sysfs-devices-system-cpu, Linux 6.12. None of it is right or wrong by itself, so no rule fires.
 
-use crate::nesting::model::Seen;
+use crate::model::Seen;
 use base::figure::Standing;
 use base::number::many;
 use host::Virtualization;

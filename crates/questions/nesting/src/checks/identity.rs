@@ -1,8 +1,8 @@
 //! Checks of what a machine is, and of what it may become.
 
 use super::{hit, option, shown_by};
-use crate::nesting::flags;
-use crate::nesting::model::Model;
+use crate::flags;
+use crate::model::Model;
 use base::figure::Standing;
 use base::number::{list, many};
 use base::{About, Evidence, Needs, Severity};

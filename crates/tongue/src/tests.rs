@@ -72,7 +72,7 @@ fn no_phrase_hides_a_narrower_one_behind_it() {
 
 #[test]
 fn rows_have_a_cell_for_each_manager() {
-    for row in include_str!("../tongue.tsv").lines().filter(|line| !line.starts_with('#')) {
+    for row in include_str!("tongue.tsv").lines().filter(|line| !line.starts_with('#')) {
         assert_eq!(row.split('\t').count(), 6, "{row}");
     }
 }
@@ -92,10 +92,7 @@ const ELEMENTS: [&str; 9] = [
 
 #[test]
 fn no_element_of_libvirt_is_typed_into_an_object_of_another_manager() {
-    let of_rules = crate::placement::rules::words().into_iter().flat_map(|rule| rule.fix.iter().chain(rule.undo));
-    let mut lines: Vec<String> = of_rules.map(|line| line.replace("DOMAIN", "db")).collect();
-    lines.retain(|line| line.starts_with("virsh ") && line.contains(" db"));
-    lines.extend(ELEMENTS.map(|element| format!("virsh edit db   # {element}")));
+    let mut lines = ELEMENTS.map(|element| format!("virsh edit db   # {element}")).to_vec();
     lines.extend(
         ["iothreadadd db 2 --live", "iothreaddel db 2 --live", "numatune db --mode strict"]
             .map(|line| format!("virsh {line}")),
@@ -143,19 +140,4 @@ fn a_command_line_of_qemu_is_its_managers_to_write() {
     assert_eq!(of(Manager::Proxmox(102)), args);
     assert!(of(Manager::Incus { program: "lxc" }).starts_with("lxc config set db raw.qemu='-cpu host,hv-time'"));
     assert!(of(Manager::Qemu).starts_with("qemu-system-x86_64 -cpu"));
-}
-
-#[test]
-fn pods_on_siblings_of_each_other_are_the_kubelets_to_part() {
-    let asked = |subject: &str| {
-        let named = |name: &str| Domain { name: name.into(), ..Domain::default() };
-        let pod = Domain { kubevirt: Some(("telco".into(), "a".into())), ..named("telco_a") };
-        let machine = Machine { domains: vec![pod, named("telco_b"), named("web")], ..Machine::default() };
-        let rule = crate::placement::rules::rules().find(|rule| rule.id == "PLC-CORE").unwrap();
-        let hit = facts::rule::Hit::new(subject, base::Severity::Medium, "").seen("siblings", "lscpu");
-        let mut finding = rule.finding(hit, base::Level::L0);
-        translated(&machine, &mut finding);
-        finding.fix.iter().any(|line| line.contains("full-pcpus-only"))
-    };
-    assert!(asked("telco_a+telco_b") && !asked("web+db"));
 }

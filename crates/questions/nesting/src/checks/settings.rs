@@ -1,8 +1,8 @@
 //! Checks of switches of KVM's modules that are off.
 
 use super::{hit, option, shown_by};
-use crate::nesting::known::{KNOWN, Known, Reads};
-use crate::nesting::model::{Machine, Model};
+use crate::known::{KNOWN, Known, Reads};
+use crate::model::{Machine, Model};
 use base::figure::Standing;
 use base::{Evidence, Needs, Severity};
 use facts::avic::{self, Guests};

@@ -1,13 +1,13 @@
 //! Checks of what reading the clock costs, here and in guests.
 
 use super::{hit, shown_by};
-use crate::bootloader::{booted_with, parameter};
-use crate::nesting::features::unstable as log_of_unstable;
-use crate::nesting::model::{Machine, Model};
+use crate::features::unstable as log_of_unstable;
+use crate::model::{Machine, Model};
 use base::figure::Standing;
 use base::{Cost, CostKind, Evidence, Needs, Setting, Severity};
 use facts::published::value;
 use facts::rule::Hit;
+use tongue::bootloader::{booted_with, parameter};
 
 const FILE: &str = "devices/system/clocksource/clocksource0/current_clocksource";
 

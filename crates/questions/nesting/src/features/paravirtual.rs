@@ -2,7 +2,7 @@
 //!
 //! CPUID base + 1, eax: arch/x86/include/uapi/asm/kvm_para.h, Linux 6.12.
 
-use crate::nesting::model::Seen;
+use crate::model::Seen;
 use base::figure::Standing;
 use host::Virtualization;
 

@@ -1,6 +1,6 @@
 //! Where am I, and what can be measured here?
 
-use crate::nesting::model::Seen;
+use crate::model::Seen;
 use base::figure::Standing;
 use base::number::list;
 use host::Virtualization;

@@ -3,7 +3,7 @@
 //! Names: docs/system/i386/hyperv.rst, QEMU 9.0. QEMU takes `hv_time` for `hv-time`, and `=on` behind any of them.
 
 use super::hit;
-use crate::nesting::model::Model;
+use crate::model::Model;
 use base::number::{list, many};
 use base::shell::quoted;
 use base::{Evidence, Severity};

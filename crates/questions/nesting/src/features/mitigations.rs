@@ -5,7 +5,7 @@
 //! `Full generic retpoline` and `Full AMD retpoline` until 5.16, `safe RET` in 6.5 (the same file).
 //! `BHI: Retpoline`, behind the semicolons of one line, is another mitigation than `Retpolines`.
 
-use crate::nesting::model::Row;
+use crate::model::Row;
 use base::figure::Standing;
 use host::Virtualization;
 use host::snapshot::Content;

@@ -3,7 +3,7 @@
 //! Bits: include/hyperv/hvgdk_mini.h, Linux 6.12 (before 6.13: arch/x86/include/asm/hyperv-tlfs.h), and Hyper-V's TLFS,
 //! "Feature and Interface Discovery" and "Nested Virtualization".
 
-use crate::nesting::model::Seen;
+use crate::model::Seen;
 use base::figure::Standing;
 use host::Virtualization;
 use host::hypervisor::HypervWords;

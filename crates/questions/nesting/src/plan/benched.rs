@@ -8,7 +8,7 @@
 //! A CPUID that this KVM did not see (0 exits an operation) was answered by somebody else and is no point of either.
 
 use super::inputs::Stated;
-use crate::nesting::measured::exits::Row;
+use crate::measured::exits::Row;
 use facts::estimate::Estimate;
 
 /// From this on an operation exited each time.

@@ -30,14 +30,14 @@ pub(crate) fn spoken(machine: &Machine, lines: &mut [String]) {
 }
 
 /// The value of a parameter of the kernel's command line; of several the last one counts.
-pub(crate) fn parameter<'a>(command_line: &'a str, name: &str) -> Option<&'a str> {
+pub fn parameter<'a>(command_line: &'a str, name: &str) -> Option<&'a str> {
     let of = |word: &'a str| word.strip_prefix(name)?.strip_prefix('=');
     command_line.split_whitespace().filter_map(of).next_back()
 }
 
 /// What makes a change outlast a reboot where the kernel is booted with another value: that one goes, for `to` where there is one; and the
 /// way back.
-pub(crate) fn booted_with(name: &str, now: &str, to: Option<&str>) -> [String; 2] {
+pub fn booted_with(name: &str, now: &str, to: Option<&str>) -> [String; 2] {
     let (was, is) = (format!("{name}={now}"), to.map(|to| format!("{name}={to}")));
     let added = is.as_ref().map_or(String::new(), |is| format!(" --args=\"{is}\""));
     let removed = is.as_ref().map_or(String::new(), |is| format!("--remove-args=\"{is}\" "));

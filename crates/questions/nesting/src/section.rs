@@ -6,16 +6,16 @@ use super::model::{Machine, Model};
 use super::rules::RULES;
 use super::tables;
 use super::{measured, measured_cost, ratio};
-use crate::placements::placements;
-use crate::tongue::translated;
 use base::fact_kind::unjudged;
 use base::figure::Standing;
 use base::number::{counted, list};
 use base::{FactKind, Finding, Level, Section, Severity, Unknown};
 use facts::benches;
+use facts::described::described;
 use facts::traced_exits::TracedExits;
 use facts::{Answer, Case, Error, Given};
 use host::processor::Vendor;
+use tongue::translated;
 
 /// The question this folder answers.
 pub const QUESTION: &str = "What does an exit cost at every level, and what would make it cheaper?";
@@ -37,19 +37,19 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     let traced = (!model.machines.is_empty()).then(|| TracedExits::of(case)).flatten();
     model.traced_nested =
         traced.as_ref().is_some_and(|exits| exits.by_reason.keys().any(|(level, _)| *level > Level::At(1)));
-    let placements = placements(case);
+    let described = described(case);
     for machine in &mut model.machines {
-        let of_it = placements.0.iter().filter(|placed| placed.id == machine.id);
-        let of_it: Vec<_> = of_it.collect();
-        machine.asks_for_nesting = of_it.iter().flat_map(|placed| asking(&placed.machine)).collect();
-        machine.runs_guests = of_it.iter().any(|placed| runs_vcpus(&placed.machine));
+        if let Some(of_it) = described.0.iter().find(|described| described.id == machine.id) {
+            machine.asks_for_nesting = asking(&of_it.machine);
+            machine.runs_guests = runs_vcpus(&of_it.machine);
+        }
     }
     let only_measured = model.machines.is_empty() && !benches.is_empty();
     let mut section = if only_measured { Section::new("nesting", QUESTION) } else { section(&model, case.given()) };
     for finding in &mut section.findings {
         let level = finding.level;
-        let of_level = placements.0.iter().filter(|placed| placed.level == level);
-        of_level.for_each(|placed| translated(&placed.machine, finding));
+        let of_level = described.0.iter().filter(|described| described.level == level);
+        of_level.for_each(|described| translated(&described.machine, finding));
     }
     if !section.findings.is_empty()
         && let Some(exits) = &traced

@@ -7,8 +7,9 @@
 //! `taskset` works everywhere, until the VM stops: then its manager starts it as it is defined, and the line says what keeps it.
 //! The table with its sources is tongue.tsv.
 
-use crate::placement::rules::PROPOSAL;
-use crate::{bootloader, proxmox};
+pub mod bootloader;
+mod proxmox;
+
 use base::shell::quoted;
 use base::{CpuSet, Finding};
 use host::Machine;
@@ -59,7 +60,7 @@ fn pins_of(machine: &Machine, domain: &Domain) -> Option<&'static str> {
 }
 
 /// A finding's commands as the managers of the VMs that they name have them.
-pub(crate) fn translated(machine: &Machine, finding: &mut Finding) {
+pub fn translated(machine: &Machine, finding: &mut Finding) {
     [&mut finding.fix, &mut finding.undo].into_iter().for_each(|lines| bootloader::spoken(machine, lines));
     let domains: Vec<(String, Speaker<'_>)> = machine
         .domains
@@ -217,7 +218,7 @@ pub(crate) fn translated(machine: &Machine, finding: &mut Finding) {
                 .to_owned(),
         );
     }
-    if finding.fix.is_empty() && finding.rule != PROPOSAL {
+    if finding.fix.is_empty() && finding.rule != "PLC-PROPOSAL" {
         finding.fix.push(
             "# these CPUs are its pod's own, as the CPU manager chose them: it chooses anew when the VM starts"
                 .to_owned(),

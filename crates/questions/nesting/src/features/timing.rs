@@ -7,7 +7,7 @@
 //! Bounds: 180 cycles on bare metal and 1,350 at L1 (V. Kuznetsov, FOSDEM 2018), newer Xeons take more; 6,850 to 28,850 at
 //! L2 (commit 1201f226c863). A nested guest of kvm_pvm may take what an L1 does, because CPUID goes past its hypervisor.
 
-use crate::nesting::model::Seen;
+use crate::model::Seen;
 use base::figure::Standing;
 use base::number::thousands;
 use host::Virtualization;

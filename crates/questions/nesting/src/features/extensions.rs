@@ -2,7 +2,7 @@
 //!
 //! Meaning of each: Documentation/virt/kvm/api.rst, Linux 6.12. 0 is no; other numbers are answers of their own kind.
 
-use crate::nesting::model::Seen;
+use crate::model::Seen;
 use base::figure::Standing;
 use host::Virtualization;
 use host::snapshot::Content;

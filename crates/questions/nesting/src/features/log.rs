@@ -9,7 +9,7 @@
 //! Lines: hv_init_evmcs in arch/x86/kvm/vmx/vmx.c, svm_hardware_setup in svm/svm.c, svm_hv_hardware_setup in
 //! svm/svm_onhyperv.h (Linux 6.1 and 6.12, whose prefixes differ); init_ia32_feat_ctl in arch/x86/kernel/cpu/feat_ctl.c.
 
-use crate::nesting::model::Row;
+use crate::model::Row;
 use base::Evidence;
 use base::figure::Standing;
 use host::{KernelLog, Virtualization};

@@ -1,9 +1,9 @@
 //! Checks of the kernel: changes that it lacks, and mitigations that it pays for.
 
 use super::{hit, shown_by};
-use crate::nesting::features::MITIGATIONS;
-use crate::nesting::kernels::{CHEAPER, Change as Commit, FAULTS, number_is_frozen, upgrade};
-use crate::nesting::model::{Machine, Model};
+use crate::features::MITIGATIONS;
+use crate::kernels::{CHEAPER, Change as Commit, FAULTS, number_is_frozen, upgrade};
+use crate::model::{Machine, Model};
 use base::figure::Standing;
 use base::number::{counted, list};
 use base::{Cost, CostKind, Evidence, Setting, Severity};

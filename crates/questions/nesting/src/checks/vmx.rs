@@ -1,7 +1,7 @@
 //! Checks of what VMX keeps inside a guest hypervisor.
 
 use super::{hit, hosts_hypervisors, option, shown_by};
-use crate::nesting::model::{Machine, Model};
+use crate::model::{Machine, Model};
 use base::figure::Standing;
 use base::{Cost, CostKind, Needs, Severity};
 use facts::rule::Hit;

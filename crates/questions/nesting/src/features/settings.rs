@@ -1,7 +1,7 @@
 //! Features that a parameter of a KVM module decides.
 
-use crate::nesting::known::{KNOWN, Known, Reads};
-use crate::nesting::model::{Row, Seen};
+use crate::known::{KNOWN, Known, Reads};
+use crate::model::{Row, Seen};
 use base::figure::Standing;
 use host::Virtualization;
 use host::parameters::Setting;
@@ -79,7 +79,7 @@ fn is_cleared_by_module(facts: &Virtualization, known: &Known) -> bool {
 
 /// KVM clears this switch where Hyper-V does not recommend it.
 fn lacks_hyperv(facts: &Virtualization) -> bool {
-    let offered = crate::nesting::features::hyperv::evmcs(facts).map(|seen| seen.state);
+    let offered = crate::features::hyperv::evmcs(facts).map(|seen| seen.state);
     facts.below.present == Some(false) || (facts.cpuid.is_some() && offered != Some(Standing::On))
 }
 

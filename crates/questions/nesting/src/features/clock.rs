@@ -6,7 +6,7 @@
 //! Hyper-V's TSC page (kvm_get_time_and_clockread in arch/x86/kvm/x86.c, Linux 6.12). Else the guest's `kvm-clock` keeps
 //! its name and each reading becomes a system call: 1,500 cycles instead of 80 (FOSDEM 2018).
 
-use crate::nesting::model::Seen;
+use crate::model::Seen;
 use base::figure::Standing;
 use host::Virtualization;
 

@@ -1,7 +1,7 @@
 //! Checks of KVM on Hyper-V.
 
 use super::{hit, option, shown_by};
-use crate::nesting::model::{Machine, Model};
+use crate::model::{Machine, Model};
 use base::figure::Standing;
 use base::{Cost, CostKind, Needs, Severity};
 use facts::published::value;
