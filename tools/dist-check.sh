@@ -15,21 +15,32 @@ deb=$(ls "$dist"/*.deb)
 # Into variables first: grep -q ends before a pipe's writer does, which pipefail takes for a failure.
 listed=$(dpkg-deb -c "$deb")
 for file in usr/bin/kvmscope usr/share/man/man1/kvmscope-report.1.gz usr/share/bash-completion/completions/kvmscope \
-    usr/lib/systemd/system/kvmscope-agent.service usr/share/doc/kvmscope/LICENSE-MIT; do
+    usr/lib/systemd/system/kvmscope-agent.service usr/share/doc/kvmscope/copyright usr/share/doc/kvmscope/THIRD-PARTY.gz usr/share/doc/kvmscope/docs/record.md; do
     grep -q " \./$file\$" <<<"$listed" || { echo "$deb lacks $file" >&2; exit 1; }
 done
 if rpm=$(ls "$dist"/*.rpm 2>/dev/null); then
     listed=$(rpm -qlp "$rpm")
-    for file in /usr/bin/kvmscope /usr/share/man/man1/kvmscope-report.1.gz /usr/lib/systemd/system/kvmscope-agent.service; do
+    for file in /usr/bin/kvmscope /usr/share/man/man1/kvmscope-report.1.gz /usr/lib/systemd/system/kvmscope-agent.service \
+        /usr/share/doc/kvmscope/LICENSE-MIT /usr/share/doc/kvmscope/THIRD-PARTY; do
         grep -qx "$file" <<<"$listed" || { echo "$rpm lacks $file" >&2; exit 1; }
     done
     needed=$(rpm -qRp "$rpm")
-    if grep -qv '^rpmlib(' <<<"$needed"; then
+    if grep -qv '^rpmlib(\|^/bin/sh$' <<<"$needed"; then
         echo "$rpm depends on other packages" >&2
         exit 1
     fi
 fi
 [ -z "$contents" ] || exit 0
+# A program whose packaging is tried is linked otherwise, and packed to be quick.
+if command -v lintian >/dev/null && ! ldd "$(ls "$dist"/*-linux*)" >/dev/null 2>&1; then
+    lintian --fail-on error,warning --allow-root "$deb"
+fi
+if command -v systemd-analyze >/dev/null; then
+    systemd-analyze security --offline=true --threshold=39 packaging/kvmscope-agent.service >/dev/null || {
+        echo "packaging/kvmscope-agent.service may do more than an agent needs: systemd-analyze security" >&2
+        exit 1
+    }
+fi
 [ "$(id -u)" = 0 ] || { echo "skipped: clean root: chroot needs root"; exit 0; }
 
 # Nothing but the package's files, a recording, and a place to write: no shell, no libraries.

@@ -27,5 +27,29 @@ Description: $summary
  ones too, and reports where the time of every vCPU went, by level, why, and
  which setting to change.
 TEXT
+install -m 755 packaging/scripts/* "$staged/DEBIAN"
+install -D -m 644 packaging/lintian-overrides "$staged/usr/share/lintian/overrides/kvmscope"
+cat >"$staged/usr/share/doc/kvmscope/copyright" <<TEXT
+Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
+Upstream-Name: kvmscope
+Source: $repository
+
+Files: *
+Copyright: The $owner authors
+License: MIT or Apache-2.0
+Comment: What it has of others, and under which licences, is in THIRD-PARTY beside this file.
+
+License: MIT
+$(sed 's/^$/./; s/^/ /' LICENSE-MIT)
+
+License: Apache-2.0
+ On Debian the text is in /usr/share/common-licenses/Apache-2.0.
+TEXT
+rm "$staged"/usr/share/doc/kvmscope/LICENSE*
+gzip -9n "$staged/usr/share/doc/kvmscope/THIRD-PARTY"
+mv "$staged/usr/share/doc/kvmscope/CHANGELOG.md" "$staged/usr/share/doc/kvmscope/changelog"
+gzip -9n "$staged/usr/share/doc/kvmscope/changelog"
+printf 'kvmscope (%s-1) stable; urgency=medium\n\n  * See changelog.gz.\n\n -- %s  %s\n' "$version" "$maintainer" "$(date -R)" |
+    gzip -9n >"$staged/usr/share/doc/kvmscope/changelog.Debian.gz"
 (cd "$staged" && find usr -type f -exec md5sum {} + >DEBIAN/md5sums)
 dpkg-deb --root-owner-group ${KVMSCOPE_PACK_FAST:+-Znone} --build "$staged" "$dist/kvmscope_$version-1_amd64.deb" >/dev/null

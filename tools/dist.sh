@@ -9,9 +9,9 @@ version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 target=x86_64-unknown-linux-gnu
 tools/packages.sh dist
 
-# pack PROGRAM FOLDER KIND: the program, both packages, their sums and the release notes, in a new folder.
+# pack PROGRAM FOLDER KIND FEATURES: the program, both packages, their sums and the release notes, in a new folder.
 pack() {
-    local program=$1 dist=$2 binary=$2/kvmscope-$version-x86_64-linux$3 tree=$2/tree share=$2/tree/usr/share
+    local program=$1 dist=$2 binary=$2/kvmscope-$version-x86_64-linux$3 tree=$2/tree share=$2/tree/usr/share documents=$2/tree/usr/share/doc/kvmscope
     rm -rf "$dist"
     mkdir -p "$dist"
     install -m 755 "$program" "$binary"
@@ -24,9 +24,12 @@ pack() {
     "$binary" completions bash >"$share/bash-completion/completions/kvmscope"
     "$binary" completions zsh >"$share/zsh/vendor-completions/_kvmscope"
     "$binary" completions fish >"$share/fish/vendor_completions.d/kvmscope.fish"
-    install -D -m 644 README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE -t "$share/doc/kvmscope"
+    # As the README links them; of the pictures only its own.
+    install -D -m 644 README.md CHANGELOG.md PLATFORM.md LICENSE LICENSE-MIT LICENSE-APACHE -t "$documents"
+    install -D -m 644 docs/*.md -t "$documents/docs"
+    install -D -m 644 docs/screenshots/timeline.png -t "$documents/docs/screenshots"
+    tools/licences.py kvmscope "kvmscope/$4" >"$documents/THIRD-PARTY"
     install -D -m 644 packaging/kvmscope-agent.service -t "$tree/usr/lib/systemd/system"
-    install -m 644 LICENSE "$share/doc/kvmscope/copyright"
     find "$tree" -type d -exec chmod 755 {} +
     find "$tree" -type f ! -name kvmscope -exec chmod 644 {} +
 
@@ -48,7 +51,7 @@ trap 'rm -rf "$stripped" "$trial"' EXIT
 
 if [ "${1:-}" = --package ]; then
     strip -o "$stripped" "${2:?which program?}"
-    KVMSCOPE_PACK_FAST=yes pack "$stripped" "$trial" ""
+    KVMSCOPE_PACK_FAST=yes pack "$stripped" "$trial" "" full
     tools/dist-check.sh "$trial"
     exit
 fi
@@ -58,19 +61,19 @@ cat >"$stripped" <<'END'
 #!/bin/sh
 [ "$1" != man ] || { mkdir -p "$2" && touch "$2/kvmscope.1" "$2/kvmscope-report.1"; }
 END
-KVMSCOPE_PACK_FAST=yes pack "$stripped" "$trial" ""
+KVMSCOPE_PACK_FAST=yes pack "$stripped" "$trial" "" full
 tools/dist-check.sh --contents "$trial"
 
 # glibc, linked statically: musl's allocator costs the readers, which decode on several threads, a good part of their speed.
-features=(--features channel)
+features=channel
 kind=-slim
 if tools/dashboard.sh --able; then
     tools/dashboard.sh
-    features=(--features full)
+    features=full
     kind=
 fi
 RUSTFLAGS="-C target-feature=+crt-static" KVMSCOPE_UI_STAMP=$(tools/dashboard.sh --stamp) \
-    cargo build --profile dist --locked --package kvmscope --target "$target" "${features[@]}"
+    cargo build --profile dist --locked --package kvmscope --target "$target" --features "$features"
 built=${CARGO_TARGET_DIR:-target}/$target/dist/kvmscope
 if ldd "$built" 2>&1 | grep -q '=>'; then
     echo "$built needs shared libraries:" >&2
@@ -78,6 +81,6 @@ if ldd "$built" 2>&1 | grep -q '=>'; then
     exit 1
 fi
 strip -o "$stripped" "$built"
-pack "$stripped" target/dist "$kind"
+pack "$stripped" target/dist "$kind" "$features"
 tools/dist-check.sh target/dist
 ls -l target/dist

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Build the Python package as a wheel, target/wheels, install it in an environment of its own, target/python, and test it.
 # --able: whether there is what builds and tests it.
-# --build: build and install the wheel alone, optimized.
+# --build: build and install the wheel alone, optimized, for any Linux with glibc 2.28.
 # --test [CARGO-BUILD]: the tests, the examples of the documentation and the notebooks against the program of target/debug/kvmscope, which
 # tools/test.sh has built; the type check and the linter. Says what it lacks for that. CARGO-BUILD are the arguments of the build that made the
 # program: with the same ones the library is there already.
@@ -51,12 +51,26 @@ if [ -n "$lacks" ]; then
     exit 0
 fi
 
-# build PROFILE
+# build PROFILE OPTION ..: of maturin.
 build() {
     rm -rf target/wheels
-    "$environment/bin/maturin" build --quiet --locked --profile "$1" --manifest-path python/Cargo.toml \
+    "$environment/bin/maturin" build --quiet --locked --profile "$@" --manifest-path python/Cargo.toml \
         --interpreter "$environment/bin/python" --out target/wheels
+}
+install() {
     "$environment/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall target/wheels/kvmscope-*.whl
+}
+# What is handed out runs where the C library is of 2018: zig links with that one. It has the licences of all that is linked with it.
+release() {
+    "$environment/bin/python" -m pip install --quiet --disable-pip-version-check ziglang wheel
+    PATH=$PWD/$environment/bin:$PATH build dist --strip --zig --compatibility manylinux_2_28
+    local tree
+    tree=$(mktemp -d)
+    "$environment/bin/wheel" unpack --dest "$tree" target/wheels/kvmscope-*.whl
+    cp LICENSE-MIT LICENSE-APACHE "$tree"/kvmscope-*/kvmscope-*.dist-info/
+    tools/licences.py kvmscope-python "" >"$(echo "$tree"/kvmscope-*/kvmscope-*.dist-info)/THIRD-PARTY"
+    "$environment/bin/wheel" pack --dest-dir target/wheels "$tree"/kvmscope-*
+    rm -r "$tree"
 }
 # share CARGO-BUILD: maturin builds this package alone, with fewer features of what it shares with the program, and so most of that again. In its
 # place cargo is asked for all of the workspace, and maturin takes the library from that.
@@ -84,10 +98,14 @@ check() {
     "$bin/python" -m pytest --nbmake "${others[@]}" tests notebooks
 }
 case "${1:-}" in
-    --build) build dist ;;
+    --build)
+        release
+        install
+        ;;
     --test | "")
         [ -z "${2:-}" ] || share "$2"
         build dev
+        install
         check
         ;;
     *)
