@@ -24,7 +24,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Record for a few seconds every few minutes, at a bounded cost, and answer with metrics
+/// Record for seconds every few minutes, and answer with metrics
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     kvmscope agent /var/lib/kvmscope\n  \

@@ -41,7 +41,7 @@ use work::Work;
 /// Changes are made on the machine that this program runs on.
 const ROOT: &str = "/";
 
-/// Make the changes that a finding proposes; `kvmscope undo` reverts them
+/// Make the changes that a finding proposes
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     kvmscope check --json > report.json\n  \

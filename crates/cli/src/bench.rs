@@ -29,7 +29,7 @@ use clap::{Args, Subcommand};
 use labs::bench::LAUNCHES;
 use labs::bench::launch::{self, Launch};
 
-/// Measure what an exit, a clock read or a program costs on this machine
+/// Measure what an exit, a clock read or a program costs here
 #[derive(Args)]
 pub(crate) struct Bench {
     #[command(subcommand)]

@@ -29,7 +29,7 @@ use clap::Args;
 use machines::MachineOptions;
 use show::text::Step;
 
-/// Report how this host, or a snapshot of another, is set up for virtualization, and what to change
+/// Report how a host is set up, and what to change
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     kvmscope check\n  \

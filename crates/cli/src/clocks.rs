@@ -5,7 +5,7 @@ use base::recording::{Machine, Moment};
 use clap::Args;
 use std::io::Write;
 
-/// Print what CLOCK_MONOTONIC, CLOCK_REALTIME and the time-stamp counter show now
+/// Print what this machine's clocks and its TSC show now
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     kvmscope clocks >> clocks.txt\n\n\

@@ -13,7 +13,7 @@ use base::{Problem, Section};
 use clap::{Args, ValueHint};
 use std::path::{Path, PathBuf};
 
-/// Report what changed between two recordings of the same load, and what is only noise
+/// Report what changed between two recordings, and what is noise
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     kvmscope compare fixtures/vmx-linux-shadow-off fixtures/vmx-linux-shadow-on\n  \

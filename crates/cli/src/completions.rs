@@ -1,8 +1,9 @@
-//! `kvmscope completions`: tab completion for a shell.
+//! `kvmscope completions`: tab completion for a shell, which asks the program what comes next.
 
 use crate::exit::Exit;
 use clap::{Args, CommandFactory, ValueEnum};
-use clap_complete::Shell;
+use clap_complete::CompleteEnv;
+use clap_complete::env::{Bash, EnvCompleter, Fish, Zsh};
 use std::io::Write;
 
 /// Print tab completions for a shell
@@ -22,18 +23,26 @@ enum Known {
     Fish,
 }
 
+/// What asks the program to complete a line, in the scripts that are printed here.
+const ASKED: &str = "KVMSCOPE_COMPLETE";
+
 impl Completions {
-    /// Prints them.
+    /// Prints what a shell runs to be completed by the program itself.
     pub(crate) fn run(&self) -> anyhow::Result<Exit> {
-        let shell = match self.shell {
-            Known::Bash => Shell::Bash,
-            Known::Zsh => Shell::Zsh,
-            Known::Fish => Shell::Fish,
+        let shell: &dyn EnvCompleter = match self.shell {
+            Known::Bash => &Bash,
+            Known::Zsh => &Zsh,
+            Known::Fish => &Fish,
         };
-        // Into memory first: clap_complete panics where its writer fails, and stdout may be a closed pipe.
+        // Into memory first: stdout may be a closed pipe.
         let mut script = Vec::new();
-        clap_complete::generate(shell, &mut crate::Program::command(), "kvmscope", &mut script);
+        shell.write_registration(ASKED, "kvmscope", "kvmscope", "kvmscope", &mut script)?;
         std::io::stdout().write_all(&script)?;
         Ok(Exit::Answered)
     }
+}
+
+/// Completes a line and ends, where a shell asks for it.
+pub(crate) fn answer() {
+    CompleteEnv::with_factory(crate::Program::command).var(ASKED).completer("kvmscope").complete();
 }

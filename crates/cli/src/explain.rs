@@ -19,7 +19,7 @@ use base::{About, Section};
 use clap::Args;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 
-/// Explain a finding - why, evidence, cost, commands, undo - or a rule
+/// Explain a finding or a rule: why, cost, commands, undo
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     kvmscope explain PLC-OVERLAP\n  \

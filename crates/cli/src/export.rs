@@ -30,7 +30,7 @@ use std::io::Write;
 use std::path::Path;
 use targets::{Names, Targets};
 
-/// Write a recording as files for other viewers and tools: Perfetto, flame graphs, speedscope, CSV, Parquet, Arrow
+/// Write a recording for Perfetto, flame graphs, CSV, Parquet ..
 #[derive(Args)]
 #[command(group(ArgGroup::new("format").required(true).multiple(true)))]
 #[command(after_help = "Examples:\n  \

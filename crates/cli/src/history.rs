@@ -10,7 +10,7 @@ use base::recording::{MANIFEST, Recording};
 use clap::{Args, ValueHint};
 use std::path::{Path, PathBuf};
 
-/// Report when something changed over a series of recordings of the same load
+/// Report when something changed over a series of recordings
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     kvmscope history nightly\n  \

@@ -15,7 +15,7 @@ use clap::Args;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-/// Join recordings of different machines, such as a host and its guest, into one
+/// Join recordings of several machines, a host and its guest, in one
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     kvmscope join host-recording guest-recording -o both\n  \

@@ -12,6 +12,7 @@ mod budget;
 mod check;
 mod clocks;
 mod compare;
+mod completed;
 mod completions;
 mod cut;
 mod exit;
@@ -19,6 +20,7 @@ mod experiments;
 mod explain;
 mod export;
 mod fleet;
+mod groups;
 mod history;
 mod interrupt;
 mod join;
@@ -44,7 +46,7 @@ mod undo;
 use base::shell::printable;
 #[cfg(all(feature = "labs", target_arch = "x86_64", target_os = "linux"))]
 use bench::Bench;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use exit::Exit;
 #[cfg(all(feature = "labs", target_arch = "x86_64", target_os = "linux"))]
 use lab::Lab;
@@ -100,6 +102,7 @@ enum Command {
 
 /// The program: its arguments are those of the process.
 pub fn main() -> ExitCode {
+    completions::answer();
     let outcome = match parsed(with_command(std::env::args_os().collect())).command {
         Command::Report(report) => report.run(),
         Command::Cut(cut) => cut.run(),
@@ -133,7 +136,9 @@ pub fn main() -> ExitCode {
 
 /// The command that is asked for, or the end with what is wrong. What clap repeats has no escapes any more, but C1 controls still.
 fn parsed(arguments: Vec<OsString>) -> Program {
-    Program::try_parse_from(arguments).unwrap_or_else(|error| {
+    let mut program = groups::grouped(Program::command());
+    let matches = program.try_get_matches_from_mut(arguments);
+    matches.and_then(|matches| Program::from_arg_matches(&matches)).unwrap_or_else(|error| {
         let said = error.render().to_string();
         if !said.contains(|character| matches!(character, '\u{80}'..='\u{9f}')) {
             error.exit()

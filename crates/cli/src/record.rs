@@ -16,6 +16,7 @@ mod until;
 mod untraced;
 
 use crate::arguments::{DestinationOptions, JournalPlace, length, machine};
+use crate::completed::vms;
 use crate::exit::{Exit, WrongUse, complain};
 use crate::interrupt::{Interrupt, remove};
 use anyhow::{anyhow, bail};
@@ -68,7 +69,7 @@ pub(crate) struct Record {
     #[arg(long = "as", value_name = "LEVEL[:NAME]", value_parser = machine, default_value = Machine::RECORDED)]
     machine: Machine,
     /// Only the threads of this VM, and all scheduler switches: its name, or the pid of its process
-    #[arg(long, value_name = "NAME|PID")]
+    #[arg(long, value_name = "NAME|PID", add = vms())]
     vm: Option<String>,
     /// More events, as system:name or system; may be repeated
     #[arg(long, value_name = "EVENTS", value_delimiter = ',', value_parser = selection)]

@@ -13,7 +13,7 @@ pub(crate) struct Lab {
     arguments: Vec<OsString>,
 }
 
-/// Measure what an exit, a clock read or a program costs on this machine (full build)
+/// Measure what an exit, a clock read or a program costs here (full build)
 #[derive(Args)]
 pub(crate) struct Bench {
     /// The bench and its arguments

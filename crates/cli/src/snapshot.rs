@@ -20,7 +20,7 @@ use std::time::{Duration, SystemTime};
 /// Sampling closer than this measures the sampling: a sweep over a large host takes some 100 ms.
 const LEAST_SPAN_NS: u64 = 500_000_000;
 
-/// Copy this host's configuration and counters (/proc, /sys, CPUID, libvirt) into a recording
+/// Copy this host's settings and counters into a recording
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     kvmscope snapshot\n  \

@@ -1,9 +1,10 @@
 //! `--budget NAME|FILE`: a built-in budget, or one in a file.
 
 use super::named;
+use crate::completed::budgets;
 use crate::exit::WrongUse;
 use analysis::facts::budget::{self, Budget, Workload};
-use clap::{Args, ValueHint};
+use clap::Args;
 use std::path::{Path, PathBuf};
 
 /// Which budget judges.
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 #[command(next_help_heading = "Judge by a latency budget")]
 pub(crate) struct BudgetOption {
     /// Judge the goals of this budget: kvm4nfv-2015, kvm4nfv-future, or a file (docs/budgets.md)
-    #[arg(long, value_name = "NAME|FILE", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "NAME|FILE", add = budgets())]
     budget: Option<PathBuf>,
 }
 

@@ -1,6 +1,7 @@
 //! `kvmscope plan chain`: what each datapath of a service chain carries.
 
 use crate::arguments::{Answered, OutputOptions, ReplaceOptions, Stdin, named, opened};
+use crate::completed::cards;
 use crate::exit::{Exit, WrongUse, complain};
 use crate::interrupt::Interrupt;
 use analysis::datapath::options::{Idle, Options};
@@ -53,7 +54,7 @@ pub(super) struct ChainOptions {
     #[arg(long, value_name = "WHERE", default_value = "chain", value_parser = named(Traffic::ALL, Traffic::name))]
     pattern: Traffic,
     /// The card: 82599, X520, X710, XL710, XXV710, E810-CQ, or another one with --link
-    #[arg(long, value_name = "MODEL")]
+    #[arg(long, value_name = "MODEL", add = cards())]
     nic: Option<String>,
     /// Read cards, PCIe links, payloads and clocks of this host; --nic then names an interface, an address or a model
     #[arg(long)]

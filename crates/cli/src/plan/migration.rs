@@ -3,6 +3,7 @@
 use super::numbers::share;
 use super::quantities::{bandwidth, dirtied, memory, time};
 use crate::arguments::{Answered, BudgetOption, OutputOptions, ReplaceOptions, SurveyOptions, WorkloadOption};
+use crate::completed::vms;
 use crate::exit::{Exit, WrongUse, complain};
 use crate::interrupt::Interrupt;
 use analysis::facts::migrations::Migrations;
@@ -39,7 +40,7 @@ use std::path::{Path, PathBuf};
     or a goal of --budget that the model breaks for certain.")]
 pub(super) struct Migration {
     /// Measure a VM that runs, by its name or the id of its process: what is not stated of it
-    #[arg(long, value_name = "NAME|PID", conflicts_with = "survey")]
+    #[arg(long, value_name = "NAME|PID", add = vms(), conflicts_with = "survey")]
     vm: Option<String>,
     /// The same out of a recording of `bench memory`
     #[arg(long, value_name = "RECORDING")]

@@ -7,8 +7,9 @@
 
 use super::breach::{Goals, Judged, Seen, every};
 use crate::arguments::{duration, read_budget_text};
+use crate::completed::budgets;
 use base::recording::{Ended, EndedBy};
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, ValueEnum};
 use lab::journal::Journal;
 use lab::tracefs::{Keep, Meter, buffer_kib};
 use lab::trigger::TriggerPipe;
@@ -38,7 +39,7 @@ pub(super) struct FlightOptions {
     #[arg(long, value_name = "SIZE", value_parser = room, default_value = "1G", requires = "flight")]
     keep_size: u64,
     /// End when a vCPU breaks this budget: kvm4nfv-2015, kvm4nfv-future, or a file (docs/budgets.md)
-    #[arg(long, value_name = "NAME|FILE", value_hint = ValueHint::FilePath, requires = "flight")]
+    #[arg(long, value_name = "NAME|FILE", add = budgets(), requires = "flight")]
     stop_on: Option<PathBuf>,
     /// End on signal SIGUSR1, or at a line written into the named pipe DIR/trigger; may be repeated
     #[arg(long, value_enum, value_name = "SIGUSR1|fifo", hide_possible_values = true, requires = "flight")]

@@ -160,11 +160,25 @@ fn a_cut_is_asked_for_sensibly() {
 }
 
 #[test]
-fn completions_are_for_the_shell_that_asked() {
-    for (shell, word) in [("bash", "complete -F"), ("zsh", "#compdef kvmscope"), ("fish", "complete -c kvmscope")] {
+fn every_shell_completes_rules_budgets_cards_and_nothing_internal() {
+    for (shell, word) in [("bash", "complete "), ("zsh", "#compdef kvmscope"), ("fish", "complete ")] {
         let (code, script, _) = run(&["completions", shell]);
-        assert_eq!(code, 0);
-        assert!(script.contains(word) && script.contains("ignore-event"), "{shell}");
+        assert!(code == 0 && script.contains(word) && script.contains("KVMSCOPE_COMPLETE"), "{shell}: {script}");
+        // As that script asks.
+        let completed = |words: &[&str]| {
+            let mut command = kvmscope(&["--", "kvmscope"]);
+            command.args(words).env("KVMSCOPE_COMPLETE", shell).env("_CLAP_IFS", "\n");
+            ended(command.env("_CLAP_COMPLETE_INDEX", words.len().to_string()).output().unwrap()).1
+        };
+        for (words, candidate) in [
+            (&["explain", "PLC-OV"][..], "PLC-OVERLAP"),
+            (&["report", "--budget", "kvm4"], "kvm4nfv-2015"),
+            (&["plan", "chain", "--nic", "XL"], "XL710"),
+            (&["report", "--ignore"], "--ignore-event"),
+        ] {
+            assert!(completed(words).contains(candidate), "{shell} {words:?}: {}", completed(words));
+        }
+        assert!(!completed(&["lab", ""]).contains("inside") && completed(&["lab", ""]).contains("nested"), "{shell}");
     }
 }
 

@@ -43,4 +43,4 @@ pub use mounted::Mounted;
 pub use plan::{Plan, Selection, buffer_kib};
 pub use recorder::TracefsRecorder;
 pub use ring::Keep;
-pub use vm::{Vm, find as find_vm};
+pub use vm::{Vm, find as find_vm, names as vm_names};

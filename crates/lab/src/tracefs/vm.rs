@@ -30,7 +30,7 @@ pub fn find(proc: &Path, wanted: &str) -> Result<Vm, Error> {
                 pids.iter().copied().filter(|pid| name_of(proc, *pid).as_deref() == Some(wanted)).collect();
             match named.as_slice() {
                 [pid] => *pid,
-                [] => return Err(Error::WrongUse(none(proc, &pids, wanted))),
+                [] => return Err(Error::WrongUse(none(proc, wanted))),
                 several => {
                     let several: Vec<String> = several.iter().map(u32::to_string).collect();
                     let text =
@@ -51,9 +51,15 @@ pub fn find(proc: &Path, wanted: &str) -> Result<Vm, Error> {
     Ok(Vm { pid, name: name_of(proc, pid), tids })
 }
 
-fn none(proc: &Path, pids: &[u32], wanted: &str) -> String {
-    let mut names: Vec<String> = pids.iter().filter_map(|pid| name_of(proc, *pid)).collect();
+/// Names of the VMs that run, in order.
+pub fn names(proc: &Path) -> Vec<String> {
+    let mut names: Vec<String> = numbers(proc).into_iter().filter_map(|pid| name_of(proc, pid)).collect();
     names.sort_unstable();
+    names
+}
+
+fn none(proc: &Path, wanted: &str) -> String {
+    let names = names(proc);
     match names.is_empty() {
         true => format!("no VM is called {wanted}, and no process with a VM's name was found; give a pid"),
         false => format!("no VM is called {wanted}; running: {}", names.join(", ")),

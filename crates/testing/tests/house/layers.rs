@@ -144,3 +144,11 @@ fn questions_of_one_crate_know_nothing_of_each_other() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+#[test]
+fn one_crate_alone_claims_use_by_others() {
+    for (folder, _) in MAY_USE {
+        let manifest = std::fs::read_to_string(root().join(folder).join("Cargo.toml")).unwrap();
+        assert_eq!(manifest.contains("\npublish = false\n"), *folder != "channel/ring", "{folder}");
+    }
+}
