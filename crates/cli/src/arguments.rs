@@ -16,7 +16,7 @@ mod survey;
 mod symbols;
 mod words;
 
-pub(crate) use brought::{brought, nothing_known, opened};
+pub(crate) use brought::{brought, opened};
 pub(crate) use budget::{BudgetOption, WorkloadOption, read_budget, read_budget_text};
 pub(crate) use destination::DestinationOptions;
 pub(crate) use input::{Stdin, is_dash};

@@ -15,7 +15,7 @@ pub(crate) mod places;
 mod probe;
 mod wishes;
 
-use crate::arguments::{Answered, JournalPlace, OutputOptions, ReplaceOptions, nothing_known};
+use crate::arguments::{Answered, JournalPlace, OutputOptions, ReplaceOptions};
 use crate::exit::{Exit, complain, is_wrong_use};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
@@ -171,7 +171,7 @@ fn answer(recording: Recording, given: &Given) -> anyhow::Result<(Case, Answered
     if sections.is_empty() {
         let is_text = case.input().recording.parts.iter().all(|part| part.kind == PartKind::Notes);
         match is_text {
-            true => bail!("{title} {}", nothing_known()),
+            true => bail!("{title} {}", intake::nothing_known()),
             false => {
                 bail!("{title} has no snapshot of a machine and no trace; take one there with `kvmscope snapshot`")
             }

@@ -12,6 +12,7 @@
 
 mod commands;
 mod excerpt;
+mod file;
 mod guest;
 mod normal;
 mod numbered;
@@ -22,6 +23,7 @@ mod signs;
 mod split;
 mod wrapped;
 
+pub use file::{Error, Known, known, nothing_known, of_file};
 pub use normal::{Line, Normal};
 pub use origin::Origin;
 pub use recordings::{Brought, open, parted, told};

@@ -80,7 +80,7 @@ fn is_text(first: &[u8]) -> bool {
 }
 
 /// The pieces that happened together, in the order of the text; what the machine is goes with the first.
-fn runs(pieces: &[Piece]) -> Vec<Vec<&Piece>> {
+pub(crate) fn runs(pieces: &[Piece]) -> Vec<Vec<&Piece>> {
     let mut runs: Vec<Vec<&Piece>> = vec![Vec::new()];
     let (machine, happened): (Vec<&Piece>, Vec<&Piece>) = pieces.iter().partition(|piece| piece.kind == Kind::Machine);
     for piece in happened {

@@ -105,7 +105,7 @@ fn time(figure: &Figure) -> Option<Vec<Part>> {
 /// True for a recording that is not read for a list.
 fn is_large(place: &Place) -> bool {
     let most = match place {
-        Place::Open(_) => MOST_BYTES,
+        Place::Open(_) | Place::File(..) => MOST_BYTES,
         Place::Packed(_) => MOST_PACKED_BYTES,
         Place::Dataset(_) => MOST_DATASET_BYTES,
     };

@@ -101,7 +101,7 @@ pub(crate) fn stamp(place: &Place) -> Stamp {
         Some((about.len(), about.modified().ok()?))
     };
     match place {
-        Place::Packed(path) => vec![of(path)],
+        Place::Packed(path) | Place::File(path, _) => vec![of(path)],
         Place::Dataset(path) => {
             let rows = fleet::Local::open(path).and_then(|dataset| dataset.rows()).unwrap_or_default();
             rows.iter().map(|row| of(row)).collect()

@@ -1,36 +1,43 @@
 //! Which recordings lie in the folder, and where does an id of one lead?
 //!
-//! ```text
-//! folder/web/recording.json    id `web`         an id is the path below the folder in letters that a URL takes as
-//! folder/a/b/trace.dat         id `a~2Fb~2Ftrace.dat`     they are: all else is `~` and two hex digits a byte
-//! folder itself                id `~`
-//! ```
 //! An id cannot lead out: its path may have only plain names, and what it names is looked up with all links followed
 //! and must still lie in the folder, each file of the recording too.
 
 use crate::error::{Error, Refused};
+use crate::id::{id_of, id_of_run, path_of};
 use axum::http::StatusCode;
 use base::recording::{MANIFEST, Recording};
+use intake::Known;
 use serde::Serialize;
-use std::ffi::OsString;
-use std::fmt::Write;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Component, Path, PathBuf};
+use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
 
 /// How deep recordings are looked for.
 const DEPTH: u32 = 6;
 
+/// Why a data set is not listed that is there and has nothing to show yet.
+const EMPTY_DATASET: &str =
+    "a data set without recordings; `kvmscope export RECORDING --dataset DATASET` puts one into it";
+
 /// How many files and directories a listing looks at; a folder of more is not one of recordings.
 const MOST_ENTRIES: usize = 20_000;
 
-/// The id of the folder, where it is a recording itself.
-const ITSELF: &str = "~";
+/// Larger files are listed by what they begin with, as traces: text that people paste is smaller.
+pub(crate) const MOST_TEXT: u64 = 4 << 20;
+
+/// How many bytes of text one listing reads that none has read before.
+const MOST_TEXTS: u64 = 64 << 20;
 
 #[derive(Debug)]
 pub(crate) struct Folder {
     root: PathBuf,
     /// Without links.
     canonical: PathBuf,
+    /// What files were found to be that were read for a listing, each as long as it has this length and time.
+    known: Mutex<BTreeMap<PathBuf, (u64, SystemTime, Known)>>,
 }
 
 #[derive(Debug)]
@@ -39,6 +46,8 @@ pub(crate) enum Place {
     Open(Box<Recording>),
     /// In one file, to be unpacked.
     Packed(PathBuf),
+    /// A trace or a text, and which of its runs, counted from 1.
+    File(PathBuf, Option<usize>),
     /// A data set of many recordings: its directory.
     Dataset(PathBuf),
 }
@@ -47,7 +56,7 @@ impl Place {
     pub(crate) fn bytes(&self) -> u64 {
         match self {
             Place::Open(recording) => bytes_of_parts(recording),
-            Place::Packed(path) => bytes_of(path, 0),
+            Place::Packed(path) | Place::File(path, _) => bytes_of(path, 0),
             Place::Dataset(path) => bytes_of(path, DEPTH),
         }
     }
@@ -103,12 +112,12 @@ impl Folder {
         if !canonical.is_dir() {
             return Err(Error::NoFolder(root.to_owned()));
         }
-        Ok(Self { root: root.to_owned(), canonical })
+        Ok(Self { root: root.to_owned(), canonical, known: Mutex::default() })
     }
 
     /// All recordings, by path, and what is none. Hidden files are passed over.
     pub(crate) fn list(&self) -> Listing {
-        let (mut listing, mut left) = (Listing::default(), MOST_ENTRIES);
+        let (mut listing, mut left) = (Listing::default(), (MOST_ENTRIES, MOST_TEXTS));
         self.walk(Path::new(""), DEPTH, &mut left, &mut listing);
         listing.found.sort_by(|a, b| a.id.cmp(&b.id));
         listing.left_out.sort_by(|a, b| a.path.cmp(&b.path));
@@ -118,23 +127,26 @@ impl Folder {
         listing
     }
 
-    fn walk(&self, below: &Path, depth: u32, left: &mut usize, listing: &mut Listing) {
+    fn walk(&self, below: &Path, depth: u32, left: &mut (usize, u64), listing: &mut Listing) {
         let path = self.root.join(below);
         let is_dataset = path.join(fleet::MANIFEST).is_file();
         if is_dataset || path.join(MANIFEST).is_file() || is_recording_by_names(&path) {
             let found = if is_dataset { self.found_dataset(below) } else { self.found(below) };
-            return listing.take(below, found);
+            return match found {
+                Some(Found { recordings: Some(0), .. }) => listing.leave_out(below, EMPTY_DATASET),
+                found => listing.take(below, found),
+            };
         }
         let entries = match std::fs::read_dir(&path) {
             Ok(entries) => entries,
             Err(error) => return listing.leave_out(below, error.to_string()),
         };
         for entry in entries.flatten().filter(|entry| !entry.file_name().as_bytes().starts_with(b".")) {
-            let Some(fewer) = left.checked_sub(1) else {
+            let Some(fewer) = left.0.checked_sub(1) else {
                 listing.is_cut = true;
                 return;
             };
-            *left = fewer;
+            left.0 = fewer;
             let Ok(kind) = entry.file_type() else { continue };
             let inner = below.join(entry.file_name());
             if kind.is_symlink() {
@@ -150,10 +162,19 @@ impl Folder {
                     listing.left_out.truncate(before);
                     listing.leave_out(&inner, format!("{files} files, and none is a trace or a packed recording"));
                 }
-            } else if is_packed(&entry.path()) || trace::looks_like_trace(&entry.path()) {
+            } else if is_packed(&entry.path()) {
                 listing.take(&inner, self.found(&inner));
             } else {
-                listing.leave_out(&inner, why_not(&entry.path()));
+                match self.known(&entry.path(), &mut left.1) {
+                    Ok(Known::Whole) => listing.take(&inner, self.found(&inner)),
+                    Ok(Known::Runs(count)) => {
+                        (1..=count).for_each(|run| listing.take(&inner, self.found_run(&inner, (run, count))));
+                    }
+                    Ok(Known::Nothing) => {
+                        listing.leave_out(&inner, "neither a trace, a packed recording nor text that is read")
+                    }
+                    Err(why) => listing.leave_out(&inner, why),
+                }
             }
         }
     }
@@ -177,6 +198,42 @@ impl Folder {
         Some(Found { id: id_of(below), title, recording, recordings: None, bytes })
     }
 
+    /// What the file is; of `left` bytes it may read.
+    fn known(&self, path: &Path, left: &mut u64) -> Result<Known, String> {
+        let about = base::files::open(path).and_then(|file| file.metadata()).map_err(|error| error.to_string())?;
+        let (bytes, written) = (about.len(), about.modified().unwrap_or(SystemTime::UNIX_EPOCH));
+        if bytes == 0 {
+            return Err("it is empty".to_owned());
+        }
+        let mut all = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, at, known)) = all.get(path)
+            && (*of, *at) == (bytes, written)
+        {
+            return Ok(*known);
+        }
+        if bytes > MOST_TEXT || bytes > *left {
+            return Ok(if trace::looks_like_trace(path) { Known::Whole } else { Known::Nothing });
+        }
+        *left -= bytes;
+        let known = intake::known(path).map_err(|error| error.to_string())?;
+        if all.len() >= MOST_ENTRIES {
+            all.clear();
+        }
+        all.insert(path.to_owned(), (bytes, written, known));
+        Ok(known)
+    }
+
+    /// One run of so many in a text. Whose it is says only the text, which is not read for that.
+    fn found_run(&self, below: &Path, (run, of): (usize, usize)) -> Option<Found> {
+        let found = self.found(below)?;
+        let recording = found.recording.map(|_| Recording::of_nothing(""));
+        let found = Found { recording, ..found };
+        Some(match of {
+            1 => found,
+            _ => Found { id: id_of_run(below, run), title: format!("{}, run {run}", found.title), ..found },
+        })
+    }
+
     /// The data set there; `None` if links in it lead out.
     fn found_dataset(&self, below: &Path) -> Option<Found> {
         let path = self.root.join(below);
@@ -198,7 +255,7 @@ impl Folder {
     /// If there is none in the folder, or if a link in it leads out of the folder.
     pub(crate) fn place(&self, id: &str) -> Result<Place, Refused> {
         let missing = || Refused::missing(format!("this folder has no recording `{id}`"));
-        let below = path_of(id).ok_or_else(missing)?;
+        let (below, run) = path_of(id).ok_or_else(missing)?;
         if !self.root.join(&below).exists() {
             return Err(missing());
         }
@@ -206,6 +263,10 @@ impl Folder {
         if is_packed(&path) {
             self.check_inside(&path)?;
             return Ok(Place::Packed(path));
+        }
+        if path.is_file() {
+            self.check_inside(&path)?;
+            return Ok(Place::File(path, run));
         }
         if path.join(fleet::MANIFEST).is_file() {
             self.check_inside(&path)?;
@@ -274,15 +335,6 @@ fn is_packed(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == archive::EXTENSION) && archive::format_of(path).is_some()
 }
 
-/// Why a file is no recording.
-fn why_not(path: &Path) -> String {
-    match base::files::open(path).and_then(|file| file.metadata()) {
-        Ok(about) if about.len() == 0 => "it is empty".to_owned(),
-        Ok(_) => "neither a trace nor a packed recording".to_owned(),
-        Err(error) => error.to_string(),
-    }
-}
-
 /// True for a CTF trace's directory, and for one whose parts go by their default names.
 fn is_recording_by_names(path: &Path) -> bool {
     let named = |name: &str| path.join("L0").join(name).exists();
@@ -302,69 +354,9 @@ fn bytes_of(path: &Path, depth: u32) -> u64 {
     if depth == 0 { 0 } else { entries.map(|entry| bytes_of(&entry.path(), depth - 1)).sum() }
 }
 
-/// The id of the recording at `below`.
-pub(crate) fn id_of(below: &Path) -> String {
-    if below.as_os_str().is_empty() {
-        return ITSELF.to_owned();
-    }
-    let mut id = String::new();
-    for byte in below.as_os_str().as_bytes() {
-        if byte.is_ascii_alphanumeric() || b"._-".contains(byte) {
-            id.push(char::from(*byte));
-        } else {
-            let _ = write!(id, "~{byte:02X}");
-        }
-    }
-    id
-}
-
-/// The path below the folder that `id` stands for; `None` for what is no id, or would leave the folder.
-fn path_of(id: &str) -> Option<PathBuf> {
-    if id == ITSELF {
-        return Some(PathBuf::new());
-    }
-    let mut bytes = Vec::with_capacity(id.len());
-    let mut rest = id.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        rest = after;
-        if *first == b'~' {
-            let hex = std::str::from_utf8(rest.get(..2)?).ok()?;
-            bytes.push(u8::from_str_radix(hex, 16).ok()?);
-            rest = &rest[2..];
-        } else {
-            bytes.push(*first);
-        }
-    }
-    let path = PathBuf::from(OsString::from_vec(bytes));
-    let plain = |component: Component| match component {
-        Component::Normal(name) => !name.as_bytes().starts_with(b".") && !name.as_bytes().contains(&0),
-        _ => false,
-    };
-    (path.components().count() > 0 && path.components().all(plain)).then_some(path)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn ids_are_plain_in_a_url_and_lead_back() {
-        for path in ["web", "a/b/trace.dat", "with space/ümläut~", "100%", "~"] {
-            let id = id_of(Path::new(path));
-            assert!(id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-~".contains(&byte)), "{id}");
-            assert_eq!(path_of(&id).as_deref(), Some(Path::new(path)), "{id}");
-        }
-        assert_eq!(path_of(ITSELF), Some(PathBuf::new()));
-    }
-
-    #[test]
-    fn no_id_leads_out() {
-        for id in
-            ["", "..", ".", "~2F", "~2Fetc~2Fpasswd", "a~2F..~2F..~2Fb", "/etc", "../x", ".hidden", "~2", "~zz", "a~00"]
-        {
-            assert_eq!(path_of(id), None, "{id}");
-        }
-    }
 
     #[test]
     fn links_out_of_the_folder_are_refused() {

@@ -23,6 +23,7 @@ mod events;
 mod exposition;
 mod folder;
 mod guard;
+mod id;
 mod live;
 mod metrics;
 mod narrowed;

@@ -13,12 +13,14 @@ use analysis::facts::timeline::draw;
 use analysis::{Answers, Case, Given, Input, QUESTIONS};
 use archive::{Links, Unpacked};
 use base::nearest::instead;
-use base::recording::Recording;
+use base::recording::{Recording, Shown};
 use base::timeline::Drawn;
 use base::{Level, Narrow, Section};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use tempfile::TempDir;
 
 pub(crate) struct Opened {
     pub input: Arc<Input>,
@@ -27,6 +29,8 @@ pub(crate) struct Opened {
     reading: Arc<Reading>,
     /// Where its files lie as long as it is open, if they came in one file.
     _unpacked: Option<Unpacked>,
+    /// Where its pieces lie as long as it is open, if it is a text.
+    _pieces: Option<TempDir>,
     answered: OnceLock<Result<Arc<Answered>, String>>,
     narrowed: Narrowed,
     compared: Comparisons,
@@ -53,6 +57,7 @@ impl Opened {
     /// # Errors
     /// If none of them can be opened.
     pub(crate) fn new(place: Place, given: &Given) -> Result<Self, Refused> {
+        let mut pieces = None;
         let (recording, unpacked, given) = match place {
             Place::Open(recording) => (*recording, None, given.clone()),
             Place::Packed(path) => {
@@ -62,6 +67,7 @@ impl Opened {
                     .map_err(unanswered)?;
                 (unpacked.recording().map_err(unanswered)?, Some(unpacked), given.clone())
             }
+            Place::File(path, run) => (of_file(&path, run, &mut pieces)?, None, given.clone()),
             Place::Dataset(path) => {
                 let all = fleet::Local::open(&path).and_then(|dataset| dataset.fleet()).map_err(unanswered)?;
                 let recording =
@@ -69,14 +75,27 @@ impl Opened {
                 (recording, None, Given::query(Arc::new(all)))
             }
         };
-        let input = Arc::new(analysis::open(recording).map_err(unanswered)?);
+        let shown = recording.shown.clone();
+        let named = |error: analysis::Error| Refused::unanswered(Shown::rename(&shown, &error.to_string()));
+        let input = Arc::new(analysis::open(recording).map_err(named)?);
         let reading = Arc::new(Reading::default());
         let case = Case::new(Arc::clone(&input), given).with_progress(reading.hear(Purpose::Answers));
         let rows = input.parts.iter().map(|_| Known::default()).collect();
         let (answered, narrowed) = (OnceLock::new(), Narrowed::default());
         let compared = Comparisons::default();
         let drawn = OnceLock::new();
-        Ok(Self { input, case, reading, _unpacked: unpacked, answered, narrowed, compared, drawn, rows })
+        Ok(Self {
+            input,
+            case,
+            reading,
+            _unpacked: unpacked,
+            _pieces: pieces,
+            answered,
+            narrowed,
+            compared,
+            drawn,
+            rows,
+        })
     }
 
     /// The answers, of all of it or of what `narrow` leaves.
@@ -204,6 +223,21 @@ fn unanswered(error: impl std::fmt::Display) -> Refused {
     Refused::unanswered(error.to_string())
 }
 
+/// A run of the file, whose pieces lie in `pieces` where it is a text.
+fn of_file(path: &Path, run: Option<usize>, pieces: &mut Option<TempDir>) -> Result<Recording, Refused> {
+    let scratch = || Ok(pieces.insert(archive::private()?).path().to_owned());
+    let name = Path::new(path.file_name().unwrap_or_default());
+    let mut runs = intake::of_file(path, name, scratch).map_err(unanswered)?;
+    let (count, name) = (runs.len(), name.display());
+    match run.unwrap_or(1) {
+        _ if run.is_none() && count > 1 => {
+            Err(Refused::wrong(format!("{name} has {count} runs; the list of recordings has the id of each")))
+        }
+        run if (1..=count).contains(&run) => Ok(runs.swap_remove(run - 1)),
+        run => Err(Refused::missing(format!("{name} has no run {run}"))),
+    }
+}
+
 /// The section called `id`.
 ///
 /// # Errors
@@ -220,7 +254,8 @@ fn answer(case: &Case) -> Result<Answered, String> {
     let input = case.input();
     if sections.is_empty() {
         let nothing = || format!("{} has no events that a question can use", input.recording.title());
-        return Err(failed.first().map_or_else(nothing, ToString::to_string));
+        let why = failed.first().map_or_else(nothing, ToString::to_string);
+        return Err(Shown::rename(&input.recording.shown, &why).into_owned());
     }
     let mut json = Vec::new();
     let shown =

@@ -13,7 +13,7 @@ mod timeline;
 use crate::brief::Briefs;
 use crate::cache::Cache;
 use crate::error::Refused;
-use crate::folder::{Folder, id_of};
+use crate::folder::Folder;
 use crate::guard::{Guard, guard};
 use crate::live::Watched;
 use crate::metrics;
@@ -144,6 +144,6 @@ async fn take(State(shared): Served, Asked(sent): Asked<Sent>, headers: HeaderMa
     if stated.is_some_and(|bytes| bytes > most_bytes) {
         return Err(upload::too_large(most_bytes));
     }
-    let kept = upload::keep(shared.folder.root(), &sent.name, body, most_bytes).await?;
-    json(&serde_json::json!({ "id": id_of(&kept) }))
+    let id = upload::keep(shared.folder.root(), &sent.name, body, most_bytes).await?;
+    json(&serde_json::json!({ "id": id }))
 }

@@ -1,16 +1,19 @@
-//! A trace sent by drag and drop, kept in the folder: only where the user allowed it, and not above a size.
+//! A trace or a paste sent by drag and drop, kept in the folder: only where the user allowed it, and not above a size.
 //!
 //! ```text
-//! body --> .NAME.partial --looks like a trace--> NAME      never over a file that is there
-//!             | too long, cut off, no trace: removed
+//! body --> .NAME.partial --has what is read----> NAME      never over a file that is there
+//!             | too long, cut off, nothing known: removed
 //! ```
 
 use crate::connections::STUCK;
 use crate::error::Refused;
+use crate::folder::MOST_TEXT;
+use crate::id::{id_of, id_of_run};
 use axum::body::Body;
 use axum::http::StatusCode;
 use base::number::exact_bytes;
 use http_body_util::BodyExt;
+use intake::Known;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -50,11 +53,11 @@ fn vet(name: &str) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Writes `body` as `name` into `folder`.
+/// Writes `body` as `name` into `folder`, and says by which id it is opened: a text of several runs by that of the first.
 ///
 /// # Errors
-/// If the name is none, or is taken; if the body is longer than `most_bytes`, breaks off, or is no trace.
-pub(crate) async fn keep(folder: &Path, name: &str, mut body: Body, most_bytes: u64) -> Result<PathBuf, Refused> {
+/// If the name is none, or is taken; if the body is longer than `most_bytes`, breaks off, or is nothing that is read.
+pub(crate) async fn keep(folder: &Path, name: &str, mut body: Body, most_bytes: u64) -> Result<String, Refused> {
     vet(name)?;
     let refused = |error: std::io::Error| Refused {
         status: StatusCode::INTERNAL_SERVER_ERROR,
@@ -97,18 +100,31 @@ pub(crate) async fn keep(folder: &Path, name: &str, mut body: Body, most_bytes: 
         if let Some(reason) = reason {
             return Err(Refused::unanswered(format!("{name} is not a packed recording: {reason}")));
         }
-    } else if !trace::looks_like_trace(&partial.path) {
-        return Err(Refused::unanswered(format!(
-            "{name} is not a trace of trace-cmd or perf, or text of theirs; pack a directory (CTF, a recording) \
-             first: kvmscope pack"
-        )));
     }
+    let known = match is_packed || trace::looks_like_trace(&partial.path) && bytes > MOST_TEXT {
+        true => Known::Whole,
+        false => {
+            let partial = partial.path.clone();
+            let known = tokio::task::spawn_blocking(move || intake::known(&partial)).await;
+            known.map_err(std::io::Error::other).and_then(|known| known).map_err(refused)?
+        }
+    };
+    let id = match known {
+        Known::Nothing => {
+            return Err(Refused::unanswered(format!(
+                "{name} {}; pack a directory (CTF, a recording) first: kvmscope pack",
+                intake::nothing_known()
+            )));
+        }
+        Known::Runs(count) if count > 1 => id_of_run(Path::new(name), 1),
+        Known::Runs(_) | Known::Whole => id_of(Path::new(name)),
+    };
     // A second name and not a rename, which would replace what came meanwhile; the first goes with `partial`.
     std::fs::hard_link(&partial.path, &place).map_err(|error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => taken(),
         _ => refused(error),
     })?;
-    Ok(PathBuf::from(name))
+    Ok(id)
 }
 
 /// Said of a body that is longer than allowed.

@@ -31,9 +31,19 @@ export function roundAmount(value: number, unit: string): string {
 const WITH_DECIMAL = new Intl.NumberFormat("en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 const WHOLE = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 
+/**
+ * So many digits behind the point, rounded as Rust rounds: what lies just between two goes to the even one, where JavaScript goes up.
+ * Sentences of the report and numbers that the page writes itself are of the same values.
+ */
+export function fixed(value: number, digits: number): string {
+  const text = value.toFixed(digits);
+  const isBetween = Number.isInteger(value * 2 ** (digits + 1)) && !Number.isInteger(value * 2 ** digits);
+  return isBetween && Number(text.at(-1)) % 2 === 1 ? (value * (1 - Number.EPSILON)).toFixed(digits) : text;
+}
+
 /** One decimal, digits grouped. */
 function decimal(value: number): string {
-  return WITH_DECIMAL.format(value);
+  return WITH_DECIMAL.format(Number(fixed(value, 1)));
 }
 
 /** A time on the axis, in seconds with as many digits as `step` needs; without one, to the microsecond. */
@@ -101,7 +111,7 @@ export function plain(value: number): string {
   const size = Math.abs(value);
   if (size < 1e-9) return "0";
   const digits = Number.isInteger(value) ? 0 : size >= 100 ? 1 : size >= 1 ? 2 : size >= 0.1 ? 3 : 5;
-  return value.toLocaleString("en-US", { maximumFractionDigits: digits });
+  return Number(fixed(value, digits)).toLocaleString("en-US", { maximumFractionDigits: digits });
 }
 
 /** `12.3 %`; a share that is there is never `0 %`, and one that is not whole never `100 %`. */
@@ -109,7 +119,7 @@ export function percent(share: number): string {
   const value = share * 100;
   if (value > 0 && value < 0.05) return "<0.1 %";
   if (value >= 99.95 && value < 100) return ">99.9 %";
-  return value === 0 || value === 100 ? `${value} %` : `${value.toFixed(1)} %`;
+  return value === 0 || value === 100 ? `${value} %` : `${fixed(value, 1)} %`;
 }
 
 /** `8.62 Mpps`; more digits of what is less than one. */
@@ -123,7 +133,7 @@ export function bitsPerSecond(bits: number): string {
 }
 
 function hundredths(value: number): string {
-  return value < 1 ? `${Number(value.toFixed(value >= 0.1 ? 3 : 5))}` : value.toFixed(2);
+  return value < 1 ? `${Number(fixed(value, value >= 0.1 ? 3 : 5))}` : fixed(value, 2);
 }
 
 /** Whether amounts of a unit have it in their words, or need none. */

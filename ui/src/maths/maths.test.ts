@@ -6,6 +6,7 @@ import {
   amount,
   bitsPerSecond,
   duration,
+  fixed,
   instant,
   marksOf,
   minute,
@@ -26,7 +27,30 @@ import { clamp, pan, ticks, zoom } from "./window";
 
 const WHOLE = { t0: 0, t1: 1_000_000 };
 
+describe("numbers", () => {
+  it("are rounded as the sentences of the report", () => {
+    // base::number prints the same: `format!("{:.1}", 78.25)` is 78.2, and 1.15 lies below the middle.
+    expect([0.7825, 0.7828, 0.7775].map(percent)).toEqual(["78.2 %", "78.3 %", "77.8 %"]);
+    expect([fixed(0.5, 0), fixed(1.5, 0), fixed(-78.25, 1), fixed(0.125, 2)]).toEqual([
+      "0",
+      "2",
+      "-78.2",
+      "0.12",
+    ]);
+    expect([duration(1_150_000), duration(78_250)]).toEqual(["1.1 ms", "78.2 us"]);
+    expect(packetsPerSecond(1_125_000)).toBe("1.12 Mpps");
+  });
+});
+
 describe("the window", () => {
+  it("has two times on its axis at least, however narrow that is", () => {
+    // A step of 0.5 s fits twice into 0.6 s, and a window from 0.3 s on holds one of them.
+    expect(ticks({ t0: 300e6, t1: 900e6 }, 2)).toEqual({ step: 200e6, at: [400e6, 600e6, 800e6] });
+    expect(ticks({ t0: 0, t1: 638e6 }, 2)).toEqual({ step: 500e6, at: [0, 500e6] });
+    for (let t0 = 0; t0 < 3e9; t0 += 1e8 / 3)
+      expect(ticks({ t0, t1: t0 + 700e6 }, 2).at.length).toBeGreaterThan(1);
+  });
+
   it("keeps the point under the pointer while it zooms", () => {
     const zoomed = zoom({ t0: 100_000, t1: 300_000 }, 150_000, 0.5, WHOLE);
     expect((150_000 - zoomed.t0) / (zoomed.t1 - zoomed.t0)).toBeCloseTo(0.25, 6);

@@ -40,15 +40,24 @@ export function showing(window: Window, ns: number, whole: Window): Window {
   return pan(window, (ns - (window.t0 + window.t1) / 2) / (window.t1 - window.t0), whole);
 }
 
-/** Round steps of an axis: 1, 2 or 5 times a power of ten, at most `most` of them. */
+/**
+ * Round steps of an axis: 1, 2 or 5 times a power of ten, at most `most` of them, but never one alone: a single time says nothing of
+ * how long anything is.
+ */
 export function ticks(window: Window, most: number): { step: number; at: number[] } {
   const least = (window.t1 - window.t0) / Math.max(1, most);
   const power = 10 ** Math.floor(Math.log10(least));
-  const step = Math.max(
-    1,
-    [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= least) ?? 10 * power,
-  );
+  const steps = [0.2, 0.5, 1, 2, 5, 10].map((factor) => Math.max(1, factor * power));
+  const fitting = steps.findIndex((step, i) => i > 1 && step >= least);
+  for (let i = fitting; ; i--) {
+    const step = steps[i]!;
+    const at = stepped(window, step);
+    if (at.length > 1 || i === 0) return { step, at };
+  }
+}
+
+function stepped({ t0, t1 }: Window, step: number): number[] {
   const at: number[] = [];
-  for (let tick = Math.ceil(window.t0 / step) * step; tick <= window.t1; tick += step) at.push(tick);
-  return { step, at };
+  for (let tick = Math.ceil(t0 / step) * step; tick <= t1; tick += step) at.push(tick);
+  return at;
 }

@@ -1,4 +1,4 @@
-/** What a page of a server does besides: takes traces that are dropped onto it, and reads what its list shows of each. */
+/** What a page of a server does besides: takes traces and pastes that are dropped onto it, and reads what its list shows of each. */
 import { computed, effect } from "@preact/signals";
 import { answering, returned } from "../data/silence";
 import type { Source } from "../data/source";
@@ -15,7 +15,7 @@ export function serve(source: Source): void {
   followList(source);
 }
 
-/** Takes a dropped trace to the server and opens it. */
+/** Takes a dropped file to the server and opens it. */
 export async function take(source: Source, file: File): Promise<void> {
   if (!source.upload) return;
   notice.value = `Sending ${file.name} …`;

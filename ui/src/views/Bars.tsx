@@ -1,6 +1,7 @@
 /** Bars with their words, a row each; where there is no room beside the words, the bars lie below them. */
 import { useMemo, useRef, useState } from "preact/hooks";
 import type { Bar, BarGroup } from "../data/types";
+import { wrapped } from "../draw/frame";
 import { hueOf } from "../draw/tokens";
 import { amount, grouped, percent } from "../maths/format";
 import { openTimeline, recording } from "../state/store";
@@ -11,6 +12,9 @@ const HEAD = 26;
 /** A character of a remark takes no more. */
 const NOTE = 6.4;
 const WIDTH = 860;
+/** A character of a title, which is bold, and a line of it. */
+const TITLE = 7.6;
+const LINE = 16;
 
 /** A host has hundreds of vCPUs, each with a group: the first of them are the worst, the others one press away. */
 const OPEN = 20;
@@ -47,7 +51,8 @@ function One({ group, most }: { group: BarGroup; most: number }) {
   const below = width < 600;
   const { span } = group;
   // What has a place on the timeline has a heading with a link there.
-  const head = span ? 4 : HEAD;
+  const title = wrapped(group.title.replace(/ {2,}/g, ", "), Math.floor(width / TITLE));
+  const head = span ? 4 : HEAD + (title.length - 1) * LINE;
   const row = below ? ROW + 14 : ROW;
   const height = group.bars.length * row + head;
   const notes = Math.max(130, NOTE * Math.max(0, ...group.bars.map(({ note }) => note.length)));
@@ -79,8 +84,12 @@ function One({ group, most }: { group: BarGroup; most: number }) {
         aria-label={group.title}
       >
         {!span && (
-          <text x="0" y="15" font-weight="600">
-            {group.title.replace(/ {2,}/g, ", ")}
+          <text font-weight="600">
+            {title.map((line, i) => (
+              <tspan key={line} x="0" y={15 + i * LINE}>
+                {i + 1 < title.length ? `${line} ` : line}
+              </tspan>
+            ))}
           </text>
         )}
         {group.bars.map((bar, i) => (

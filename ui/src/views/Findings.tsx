@@ -7,11 +7,13 @@ import type { Cost, Evidence, FigureData, Finding, Report, Section } from "../da
 import { aboutOf, addressOf, hasInstant, rowsAbout } from "../maths/about";
 import { answerOf, bestOf, between, byCause, findingsOf } from "../maths/findings";
 import { amount, counted, percent, shellWord } from "../maths/format";
+import { lacksNonDrop, nonDrop } from "../maths/nondrop";
 import { number, rowsOf, tableOf, text } from "../maths/rows";
 import { go, hash, notice, openTimeline } from "../state/store";
 import type { Views } from "./App";
 import { Best } from "./Best";
 import { MARKS, SEVERITIES } from "./severity";
+import { WithoutLoss } from "./WithoutLoss";
 
 /** What a change needs before it works, by the word of the report. */
 const NEEDS: Record<string, string> = {
@@ -161,12 +163,17 @@ function Glance({
   Drawing: Views["Drawing"];
 }) {
   const wide = isWide(section.figures[0]);
-  const hasBeside = bestOf(report).length > 0 || answerOf(section.summary).rest.length > 0;
+  const hasBeside =
+    bestOf(report).length > 0 ||
+    answerOf(section.summary).rest.length > 0 ||
+    nonDrop(report) !== null ||
+    lacksNonDrop(report);
   return (
     <>
       <Question section={section} />
       {wide ? (
         <div class="glance stacked">
+          <WithoutLoss report={report} />
           <Best report={report} />
           <Leading section={section} Drawing={Drawing} />
           <Rest section={section} />
@@ -178,6 +185,7 @@ function Glance({
           </div>
           {hasBeside && (
             <div>
+              <WithoutLoss report={report} />
               <Best report={report} />
               <Rest section={section} />
             </div>

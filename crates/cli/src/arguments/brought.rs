@@ -12,23 +12,11 @@ use crate::exit::as_named;
 use crate::interrupt::Interrupt;
 use anyhow::{anyhow, bail};
 use archive::{Links, Unpacked};
-use base::recording::result_file::LOOKED_AT;
-use base::recording::{Error, MANIFEST, Part, PartKind, Recording, Shown};
-use std::io::Read;
+use base::recording::{Error, MANIFEST, Recording, Shown};
 use std::path::{Path, PathBuf};
 
 /// What a data set has (docs/fleet.md); the slim build knows no more of them.
 const DATASET: &str = "_kvmscope.json";
-
-/// What is said of a text in which nothing is known: what is read instead.
-pub(crate) fn nothing_known() -> String {
-    format!(
-        "has nothing that is read: no line of a trace (trace-cmd, ftrace, perf script), of a latency test (cyclictest, oslat, rtla, \
-         hwlatdetect, jitterdebugger), of a migration (info migrate, query-migrate, virsh domjobinfo), of a switch (ovs-appctl \
-         dpif-netdev/pmd-*-show, testpmd), or of {}",
-        host::paste::RECOGNIZED
-    )
-}
 
 /// Files in an archive without a manifest that are opened: the attachments of a ticket are some dozen.
 const MOST_FILES: usize = 64;
@@ -113,34 +101,16 @@ fn of_path(path: &Path, name: &Path, stdin: &Stdin, interrupt: &Interrupt) -> an
 
 /// A file that is no archive: a trace, a result, or a text with several of them.
 fn of_file(path: &Path, name: &Path, stdin: &Stdin, interrupt: &Interrupt) -> anyhow::Result<Vec<Recording>> {
-    // What is not there, or is none, has its own words.
-    let whole = Recording::open(path)?;
-    let of_name = |error| anyhow!("{}: {error}", name.display());
-    if let Some(split) = intake::parted(path).map_err(of_name)? {
-        let scratch = interrupt.temporary("kvmscope-pieces")?;
-        let brought = intake::open(split, path, name, scratch.path()).map_err(of_name)?;
+    let scratch = || {
+        let scratch = interrupt.temporary("kvmscope-pieces").map_err(std::io::Error::other)?;
+        let place = scratch.path().to_owned();
         stdin.keep(scratch);
-        return Ok(brought.recordings);
-    }
-    if let [Part { kind: PartKind::Text, .. }] = whole.parts.as_slice()
-        && let Some(line) = unknown_text(path)
-    {
-        bail!("{} {}; it begins with {line:?}", name.display(), nothing_known());
-    }
-    Ok(vec![whole])
-}
-
-/// The first line of a text of which no reader has anything to say.
-fn unknown_text(path: &Path) -> Option<String> {
-    if trace::looks_like_trace(path) {
-        return None;
-    }
-    let mut first = Vec::new();
-    base::files::open(path).ok()?.take(LOOKED_AT).read_to_end(&mut first).ok()?;
-    match trace::text::why_not(&first) {
-        Some(_) => None,
-        None => base::plain::first_line(&first).map(str::to_owned),
-    }
+        Ok(place)
+    };
+    intake::of_file(path, name, scratch).map_err(|error| match error {
+        intake::Error::Recording(error) => error.into(),
+        error => error.into(),
+    })
 }
 
 /// What was in an archive: a recording, the trees of machines, one directory that is a recording, or files.

@@ -29,7 +29,7 @@ pub(super) async fn live(
         let found = match wanted.recording {
             Some(id) => {
                 let Place::Open(recording) = shared.folder.place(&id)? else {
-                    return Err(Refused::missing(format!("`{id}` is packed, so it is not being recorded")));
+                    return Err(Refused::missing(format!("`{id}` is no directory, so it is not being recorded")));
                 };
                 Some((id, recording.root))
             }

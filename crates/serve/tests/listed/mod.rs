@@ -1,10 +1,11 @@
 //! The list of what a folder holds: recordings, packed ones, data sets, what cannot be opened and why, and what is said of each in brief.
 
 use crate::client::{Client, HOG, fixtures};
-use analysis::{Case, Given};
+use analysis::{Answers, Case, Given};
 use base::recording::Recording;
 use kvmscope_serve::Options;
 use serde_json::{Value, json};
+use std::path::Path;
 
 #[test]
 fn a_packed_recording_is_served_and_its_manifest_names_its_own_files_only() {
@@ -40,6 +41,56 @@ fn a_packed_recording_is_served_and_its_manifest_names_its_own_files_only() {
         let reply = client.post("/api/upload?name=bad.kvmscope", &bytes);
         assert!(reply.status == 422 && reply.text().contains("outside"), "{part}: {}", reply.text());
     }
+}
+
+#[test]
+fn a_paste_is_served_as_the_command_reads_it_and_each_of_its_runs_has_an_id() {
+    let place = tempfile::tempdir().unwrap();
+    let client = Client::new(&Options {
+        folder: place.path().to_owned(),
+        address: ([127, 0, 0, 1], 0).into(),
+        token: None,
+        upload_bytes: Some(1 << 20),
+        budget: None,
+    });
+    let machine = "the host is slow:\n\n$ lscpu\nArchitecture: x86_64\nCPU(s): 8\nOn-line CPU(s) list: 0-7\n\
+        Vendor ID: GenuineIntel\nModel name: Xeon\nThread(s) per core: 2\nCore(s) per socket: 4\nSocket(s): 1\n\
+        NUMA node(s): 1\nNUMA node0 CPU(s): 0-7\n";
+    let domain = std::fs::read_to_string(fixtures().join("libvirt-xml/pins.xml")).unwrap();
+    let test = std::fs::read_to_string(fixtures().join("samples/cyclictest-fifo.txt")).unwrap();
+    for (name, text, id) in [
+        ("machine.txt", format!("{machine}\n{domain}"), "machine.txt"),
+        ("twice.txt", format!("before\n\n{test}\nafter\n\n{test}"), "twice.txt~~1"),
+    ] {
+        let reply = client.post(&format!("/api/upload?name={name}"), text.as_bytes());
+        assert_eq!((reply.status, reply.text()), (200, format!("{{\"id\":\"{id}\"}}")), "{name}");
+        let scratch = tempfile::tempdir().unwrap();
+        let pieces = || Ok(scratch.path().to_owned());
+        let runs = intake::of_file(&place.path().join(name), Path::new(name), pieces).unwrap();
+        for (run, number) in runs.into_iter().zip(1..) {
+            let id = if name == id { id.to_owned() } else { format!("{name}~~{number}") };
+            let answers = Answers::of(&Case::new(analysis::open(run).unwrap(), Given::default()));
+            let served = client.json(&format!("/api/recordings/{id}/report"));
+            let served: Vec<&str> = served["sections"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|section| section["summary"].as_str().unwrap())
+                .collect();
+            let told: Vec<&str> = answers.sections.iter().map(|section| section.summary.as_str()).collect();
+            assert_eq!(served, told, "{id}");
+        }
+    }
+    let listed = client.json("/api/recordings");
+    let ids: Vec<&Value> = listed["recordings"].as_array().unwrap().iter().map(|one| &one["id"]).collect();
+    assert_eq!(ids, ["machine.txt", "twice.txt~~1", "twice.txt~~2"]);
+    for (id, status) in [("twice.txt", 400), ("twice.txt~~0", 404), ("twice.txt~~3", 404), ("none.txt~~1", 404)] {
+        assert_eq!(client.get(&format!("/api/recordings/{id}/report")).status, status, "{id}");
+    }
+    std::fs::write(place.path().join("note.txt"), "nothing that any program printed\n").unwrap();
+    let left_out = &client.json("/api/recordings")["left_out"];
+    assert_eq!(left_out[0]["why"], "neither a trace, a packed recording nor text that is read");
+    assert!(left_out.as_array().unwrap().len() == 1, "{left_out}");
 }
 
 #[test]
@@ -96,8 +147,12 @@ fn a_data_set_is_listed_and_answers_as_fleet_report_does_also_after_more_was_add
         let case = Case::new(analysis::open(recording).unwrap(), Given::default());
         dataset.add(&fleet::added(&case, &digest).unwrap(), name).unwrap();
     };
-    add("nested-vmx-shadow-off-hog");
     let client = Client::of(place.path());
+    let listed = client.json("/api/recordings");
+    assert_eq!(listed["recordings"], json!([]), "a card of nothing helps nobody");
+    assert_eq!(listed["left_out"][0]["path"], "nightly");
+    assert!(listed["left_out"][0]["why"].as_str().unwrap().contains("kvmscope export"), "{listed}");
+    add("nested-vmx-shadow-off-hog");
     for (recordings, more) in [(1, "nested-vmx-shadow-on"), (2, "svm-linux")] {
         let listed = client.json("/api/recordings");
         let listed = listed["recordings"].as_array().unwrap();

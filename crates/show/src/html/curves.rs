@@ -107,6 +107,13 @@ pub(super) fn render(title: &str, curves: &Curves, out: &mut String) -> Result {
     out.write_str("</div>\n")
 }
 
+/// Whether the words of a mark touch those of the last one, which end with the axis, on one of a third of the page.
+fn is_near(marks: &[(f64, String)], place: usize) -> bool {
+    let Some(((last, last_words), [.., (at, words)])) = marks.split_last() else { return false };
+    let letters = last_words.len() as f64 + words.len() as f64 / 2.0;
+    place + 2 == marks.len() && *last > 97.0 && at + letters * 3.0 * LETTER > *last
+}
+
 /// The axis along the page, below what it measures.
 pub(super) fn axis(axis: &Axis, scale: Scale, out: &mut String) -> Result {
     marked(axis, scale, &scale.marks(), out)
@@ -126,6 +133,7 @@ fn marked(axis: &Axis, scale: Scale, marks: &[f64], out: &mut String) -> Result 
             ""
         };
         let between = if crowds && place % 2 == 1 { " between" } else { "" };
+        let near = if is_near(&marks, place) { " near" } else { "" };
         // A mark too near to the one before has its line alone.
         let half = words.len() as f64 * LETTER / 2.0;
         let words = if at - half < ends_at { "" } else { words.as_str() };
@@ -135,7 +143,7 @@ fn marked(axis: &Axis, scale: Scale, marks: &[f64], out: &mut String) -> Result 
         write!(
             out,
             "<line x1=\"{at:.2}%\" x2=\"{at:.2}%\" y1=\"0\" y2=\"5\"/>\
-             <text class=\"{end}{between}\" x=\"{at:.2}%\" y=\"18\">{}</text>",
+             <text class=\"{end}{between}{near}\" x=\"{at:.2}%\" y=\"18\">{}</text>",
             Safe(words)
         )?;
     }

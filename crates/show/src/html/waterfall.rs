@@ -15,8 +15,8 @@ const NARROWEST: f64 = 0.3;
 pub(super) fn render(all: &[Waterfall], out: &mut String) -> Result {
     for (index, whole) in all.iter().enumerate() {
         if index == OPEN {
-            let more = number::many((all.len() - index) as u64, "more");
-            writeln!(out, "<details><summary>{more} like these, of a VM or a vCPU each</summary>")?;
+            let more = number::thousands((all.len() - index) as u64);
+            writeln!(out, "<details><summary>{more} more like these, of a VM or a vCPU each</summary>")?;
         }
         one(whole, out)?;
     }

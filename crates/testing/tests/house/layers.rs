@@ -28,7 +28,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("channel/question", &["base", "facts", "host", "walk"]),
     ("crates/analysis", &["base", "change", "channel-question", "facts", "nesting", "plan", "setup", "time", "walk"]),
     ("crates/fleet", &["analysis", "archive", "base", "columnar"]),
-    ("crates/serve", &["analysis", "archive", "base", "columnar", "fleet", "show", "trace"]),
+    ("crates/serve", &["analysis", "archive", "base", "columnar", "fleet", "intake", "show", "trace"]),
     ("crates/testing", &[]),
     ("crates/lab", &["base", "host", "trace"]),
     ("crates/labs", &["base", "host", "lab", "trace"]),

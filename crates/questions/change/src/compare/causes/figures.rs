@@ -37,16 +37,22 @@ pub(super) fn staircase(causes: &Causes, id: String) -> Option<Figure> {
     let (before, after) = (causes.all.before.amount, causes.all.after.amount);
     let mut rows = vec![whole("before", before, unit)];
     let mut at = before;
+    let mut steps: Vec<(String, f64, (&str, &str), String)> = Vec::new();
     for cause in drawn {
-        let difference = cause.difference();
         let note = format!("{} before, {} after", amount(cause.before.amount, unit), amount(cause.after.amount, unit));
-        rows.push(step(causes, &cause.part, difference, at, (&cause.kind.0, &cause.kind.1), note));
-        at += difference;
+        steps.push((cause.part.to_string(), cause.difference(), (&cause.kind.0, &cause.kind.1), note));
     }
     if !others.is_empty() {
         let sum: f64 = others.iter().map(|cause| cause.difference()).sum();
-        let label = counted(others.len() as u64, "other", "others");
-        rows.push(step(causes, &label, sum, at, ("", "others"), String::new()));
+        steps.push((counted(others.len() as u64, "other", "others"), sum, ("", "others"), String::new()));
+    }
+    // Of a whole there is no more than all of it: what takes less steps back before others take more.
+    if unit == "share" {
+        steps.sort_by_key(|(_, difference, ..)| *difference > 0.0);
+    }
+    for (label, difference, kind, note) in steps {
+        rows.push(step(causes, &label, difference, at, kind, note));
+        at += difference;
     }
     rows.push(whole("after", after, unit));
     let x = Axis { title: axis.into(), unit, is_logarithmic: false };

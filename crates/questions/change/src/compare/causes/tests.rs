@@ -175,3 +175,19 @@ fn equals_are_claimed_to_differ_in_at_most_one_comparison_of_twenty() {
     let claims = claims.count();
     assert!(claims <= 34, "{claims}");
 }
+
+#[test]
+fn steps_of_a_whole_stay_within_it_and_others_come_by_size() {
+    let (one, two) = ([recording(0.60, 150_000.0, 0.05)], [recording(0.90, 10_000.0, 0.05)]);
+    let drawn = |measured| {
+        let figure = figures::staircase(&between(measured, &one, &two, &[]), "causes".into()).unwrap();
+        let base::figure::Drawing::Spans(groups) = figure.drawing else { panic!("{}", figure.title) };
+        let labels: Vec<String> = groups[0].rows.iter().map(|row| row.label.clone()).collect();
+        (labels, groups[0].scale(&groups).to)
+    };
+    let (labels, ends) = drawn(Measured::Busy);
+    assert_eq!(labels, ["before", "VMREAD of L1", "L2 guest", "after"]);
+    assert_eq!(ends, 1.0, "95 % and 30 points more would end at 120 %");
+    let (labels, _) = drawn(Measured::PerWork("exit of L2".into()));
+    assert_eq!(labels, ["before", "L2 guest", "VMREAD of L1", "after"]);
+}
