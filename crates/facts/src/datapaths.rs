@@ -46,7 +46,7 @@ impl Printed {
         let (flows, testpmd, traffic) = (flows::read(&text), testpmd::read(&text), traffic::read(&text));
         let last: BTreeMap<Option<u32>, _> = pmd::read(&text).into_iter().map(|thread| (thread.cpu, thread)).collect();
         let pmds = last.into_values().collect();
-        let queues = host::paste::read(&[(path.clone(), text)]).switch.pmds;
+        let queues = host::paste::receive_queues(&path, &text);
         Self { machine: machine.to_owned(), path, pmds, queues, flows, testpmd, traffic }
     }
 }

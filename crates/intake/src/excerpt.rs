@@ -2,7 +2,7 @@
 //!
 //! From its first event, with the tracer's comments above, to the last one before somebody's own words. Between two excerpts nothing
 //! is known, so they are never one. Marks that lines were left out (`[...]`) stay inside, as long as time goes on behind them:
-//! the reader knows what they mean.
+//! the reader knows what they mean. So do a few words on what is to be seen, where the same thread's events go on behind them at once.
 //!
 //! Mended on the way: lines that a mailer wrapped, where what they break off is certain; times with a decimal comma; and the
 //! reverse order in which `tac` and some viewers print.
@@ -25,7 +25,7 @@ pub(crate) fn at(lines: &[Line], at: usize) -> Option<(Piece, Range<usize>)> {
         let line = &lines[end];
         if let Some(next) = event(lines, end) {
             let goes_back = excerpt.pending_cut && next.time < excerpt.latest;
-            if goes_back {
+            if goes_back || excerpt.pending_words > 0 && !excerpt.is_continued_by(&next) {
                 break;
             }
             excerpt.flush(&lines[end - excerpt.pending..end]);
@@ -43,6 +43,10 @@ pub(crate) fn at(lines: &[Line], at: usize) -> Option<(Piece, Range<usize>)> {
                 excerpt.pending += 1;
                 excerpt.pending_cut = true;
             }
+            Told::Other if is_remark(&line.text) && excerpt.pending_words < MOST_WORDS => {
+                excerpt.pending += 1;
+                excerpt.pending_words += 1;
+            }
             _ => break,
         }
         end += 1;
@@ -50,6 +54,25 @@ pub(crate) fn at(lines: &[Line], at: usize) -> Option<(Piece, Range<usize>)> {
     // What stands behind the last event is not the excerpt's.
     let end = end - excerpt.pending;
     Some((excerpt.finish(), start..end))
+}
+
+/// Lines of words on what is to be seen that may stand between two events.
+const MOST_WORDS: usize = 4;
+
+/// Time between two events, ns, with words between them, that is one recording's: our own threshold. Nobody tells what was left out.
+const CONTINUED_NS: u64 = 1_000_000;
+
+/// Events before these words among which the thread is looked for that goes on behind them.
+const LOOKED_BACK: usize = 32;
+
+/// Whether somebody remarks on what is to be seen. What ends with a colon begins something else.
+fn is_remark(text: &str) -> bool {
+    !text.trim_end().ends_with(':') && typed(text).is_none() && with_point(text).is_none()
+}
+
+/// The thread and the CPU of an event, as they are printed.
+fn place(text: &str) -> Option<&str> {
+    text.split_once(']').map(|(place, _)| place.trim())
 }
 
 /// An event, maybe out of several lines.
@@ -73,6 +96,7 @@ struct Excerpt {
     /// Lines behind the last event that belong to the excerpt only if another event follows.
     pending: usize,
     pending_cut: bool,
+    pending_words: usize,
     latest: u64,
     taken: usize,
     joined: usize,
@@ -82,7 +106,14 @@ struct Excerpt {
 impl Excerpt {
     fn flush(&mut self, pending: &[Line]) {
         self.lines.extend(pending.iter().cloned());
-        (self.pending, self.pending_cut) = (0, false);
+        (self.pending, self.pending_cut, self.pending_words) = (0, false, 0);
+    }
+
+    /// Whether an event behind somebody's words goes on with what stands before them.
+    fn is_continued_by(&self, next: &Event) -> bool {
+        let is_soon = (self.latest..=self.latest.saturating_add(CONTINUED_NS)).contains(&next.time);
+        let of = place(&next.line.text);
+        is_soon && of.is_some() && self.lines.iter().rev().take(LOOKED_BACK).any(|line| place(&line.text) == of)
     }
 
     fn take(&mut self, event: Event) {

@@ -1,4 +1,4 @@
-//! What programs counted, without the events: `perf kvm stat`, `kvm_stat`, `perf stat -e kvm:*`.
+//! What programs counted, without the events: `perf kvm stat`, `perf-prof kvm-exit`, `kvm_stat`, `perf stat -e kvm:*`.
 //!
 //! ```text
 //! text --words--> rows of a name with its numbers --> Counted: one a program
@@ -10,6 +10,7 @@ mod debugfs;
 mod devices;
 mod kvm_stat;
 mod perf_kvm;
+mod perf_prof;
 mod perf_stat;
 
 pub use devices::{Device, device};
@@ -28,6 +29,7 @@ base::named! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Counter {
         PerfKvmStat = "perf kvm stat",
+        PerfProf = "perf-prof kvm-exit",
         KvmStat = "kvm_stat",
         PerfStat = "perf stat",
         Debugfs = "KVM's debugfs",
@@ -114,7 +116,8 @@ impl Counts {
 /// Finds rows in a text, and for how long they were counted.
 type Reader = fn(&str) -> (Vec<Row>, Option<f64>);
 
-const READERS: [(Counter, Reader); 4] = [
+const READERS: [(Counter, Reader); 5] = [
+    (Counter::PerfProf, perf_prof::read),
     (Counter::Debugfs, debugfs::read),
     (Counter::PerfKvmStat, perf_kvm::read),
     (Counter::KvmStat, kvm_stat::read),

@@ -5,6 +5,7 @@
 //!                  HLT      40833    95.85%    99.69%      1.16us    7968.39us     29.41us ( +-   1.54% )
 //! Total Samples:42600, Total events handled time:1204521.56us.
 //! ```
+//! Early versions have the average time alone (tools/perf/builtin-kvm.c, `print_result`, Linux 3.12).
 
 use super::{Row, Total, count, with_unit};
 
@@ -20,11 +21,11 @@ pub(super) fn total(text: &str) -> Option<Total> {
 pub(super) fn read(text: &str) -> (Vec<Row>, Option<f64>) {
     let words: Vec<&str> = text.split_whitespace().collect();
     let (mut rows, mut at) = (Vec::new(), 0);
-    while at + 7 <= words.len() {
-        match row(&words[at..at + 7]) {
-            Some(row) => {
+    while at < words.len() {
+        match row(&words[at..]) {
+            Some((row, taken)) => {
                 rows.push(row);
-                at += 7;
+                at += taken;
             }
             None => at += 1,
         }
@@ -32,18 +33,25 @@ pub(super) fn read(text: &str) -> (Vec<Row>, Option<f64>) {
     (rows, None)
 }
 
-fn row(words: &[&str]) -> Option<Row> {
-    let [name, samples, count_share, time_share, min, max, mean] = words else { return None };
+/// A row, and how many words it has.
+fn row(words: &[&str]) -> Option<(Row, usize)> {
+    let [name, samples, count_share, time_share, times @ ..] = words else { return None };
     let share = |word: &str| with_unit(word, "%").map(|percent| (percent / 100.0).min(1.0));
-    let ns = |word: &str| with_unit(word, "us").map(|us| us * 1_000.0);
-    Some(Row {
+    let times: Vec<f64> = times.iter().take(3).map_while(|word| with_unit(word, "us")).map(|us| us * 1_000.0).collect();
+    let (min_ns, max_ns, mean_ns) = match times[..] {
+        [min, max, mean] => (Some(min), Some(max), mean),
+        [mean] => (None, None, mean),
+        _ => return None,
+    };
+    let row = Row {
         name: (*name).to_owned(),
         count: count(samples)?,
         count_share: Some(share(count_share)?),
         time_share: Some(share(time_share)?),
-        min_ns: Some(ns(min)?),
-        max_ns: Some(ns(max)?),
-        mean_ns: Some(ns(mean)?),
+        min_ns,
+        max_ns,
+        mean_ns: Some(mean_ns),
         ..Row::default()
-    })
+    };
+    Some((row, 4 + times.len()))
 }

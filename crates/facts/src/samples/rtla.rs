@@ -90,7 +90,9 @@ impl Told {
             let mut samples = Samples { unit_ns, ..Samples::new(source, column) };
             samples.cpu = column.rsplit_once('-').and_then(|(_, cpu)| cpu.parse().ok());
             samples.between(whole("min"), whole("max"));
-            samples.mean_ns = summary("avg").map(|mean| mean * unit_ns as f64);
+            // Early versions divide whole numbers, so that 0 is any mean below 1, and one outside of the extremes is none.
+            let fits = |mean: &f64| *mean > 0.0 && summary("min").is_none_or(|min| *mean >= min);
+            samples.mean_ns = summary("avg").filter(fits).map(|mean| mean * unit_ns as f64);
             for (index, row) in &self.rows {
                 add(&mut samples, *index, step, row.get(place).copied().unwrap_or(0));
             }

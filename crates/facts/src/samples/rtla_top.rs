@@ -51,6 +51,8 @@ pub(super) fn read(input: &mut dyn BufRead, found: &mut Found) {
     let unit_ns = if in_ns { 1 } else { 1_000 };
     for (cpu, row) in cpus {
         for Row { name, count, min, mean, max } in row {
+            // rtla divides whole numbers, so that 0 is any mean below 1, and one outside of the extremes is none.
+            let mean = mean.filter(|mean| *mean > 0 && (min.unwrap_or(0)..=max).contains(mean));
             let thread = format!("{name}-{cpu:03}");
             let mut samples = Samples { cpu: Some(cpu), unit_ns, ..Samples::new(Source::Timerlat, thread) };
             samples.between(min, Some(max));

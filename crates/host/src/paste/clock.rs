@@ -77,6 +77,9 @@ pub(super) fn seconds_slept(line: &str) -> Option<f64> {
 
 /// `Tue Mar 12 10:00:00 UTC 2024`, `2024-03-12 10:00:00`, or seconds since 1970: ten digits since 2001.
 fn moment(line: &str) -> Option<Moment> {
+    if !line.starts_with(|first: char| first.is_ascii_digit() || "MTWFS".contains(first)) {
+        return None;
+    }
     let whole = line.split('.').next().unwrap_or_default();
     if whole.len() == 10 && line.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
         return Some(Moment { seconds: line.parse().ok()?, day: String::new() });

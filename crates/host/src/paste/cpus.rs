@@ -50,7 +50,7 @@ pub(super) fn parsable(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize
         return (at..at + 4).find(|line| ends(text.at(*line))).map_or(0, |end| end - at + 1);
     }
     let header = line.trim_start_matches('#');
-    let header = columns(header.split(',')).filter(|_| header.contains(','));
+    let header = Some(header).filter(|header| header.contains(',')).and_then(|header| columns(header.split(',')));
     let has_header = header.is_some();
     let Some(names) = header.or_else(|| asked(line)) else { return 0 };
     let cpu = names.iter().position(|name| name == "cpu").unwrap_or(0);

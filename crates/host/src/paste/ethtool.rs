@@ -190,6 +190,9 @@ const COUNTERS: [&str; 2] = ["-S", "--statistics"];
 
 /// The devices in `ethtool -S eth0`, with one of these options, wherever the command stands.
 fn asked(line: &str, options: &[&str]) -> Vec<String> {
+    if !line.contains("ethtool") {
+        return Vec::new();
+    }
     let words: Vec<&str> =
         line.split(|letter: char| letter.is_whitespace() || letter == ';' || letter == '|').collect();
     let is_one = |three: &&[&str]| {

@@ -23,8 +23,7 @@ fn message(line: &str) -> Option<&str> {
 /// A line of the log: kept where it says that something is wrong.
 pub(super) fn line(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let line = text.at(at);
-    let stamped = message(line);
-    let complaint = Complaint::of(stamped.unwrap_or(line));
+    let logged = message(line);
     // Without a stamp only a line that begins as one of the kernel's does is one.
     let begins = [
         "tsc: ",
@@ -44,15 +43,14 @@ pub(super) fn line(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
         "nfs: server ",
     ];
     // Proxmox's own daemon tells of storages, in the journal beside the kernel.
-    let stamped = stamped.or_else(|| line.split_once(" pvestatd[")?.1.split_once("]: ").map(|(_, rest)| rest));
-    let complaint = complaint.or_else(|| Complaint::of(stamped?));
-    let is_kernels = message(line).is_some();
-    if stamped.is_none() && !(complaint.is_some() && begins.iter().any(|begin| line.starts_with(begin))) {
+    let stamped = logged.or_else(|| line.split_once(" pvestatd[")?.1.split_once("]: ").map(|(_, rest)| rest));
+    if stamped.is_none() && !begins.iter().any(|begin| line.starts_with(begin)) {
         return 0;
     }
+    let complaint = Complaint::of(logged.unwrap_or(line)).or_else(|| Complaint::of(stamped?));
     match complaint {
         Some(complaint) => pasted.complain(complaint, text.place(at)),
-        None if is_kernels => pasted.machine.kernel_lines += 1,
+        None if logged.is_some() => pasted.machine.kernel_lines += 1,
         None => return 0,
     }
     1

@@ -37,6 +37,7 @@ mod moves;
 mod named;
 mod nodes;
 mod openstack;
+mod pieces;
 mod pins;
 mod pressure;
 mod processes;
@@ -47,6 +48,7 @@ mod qemu_command;
 mod qemu_log;
 mod screen;
 mod short;
+mod small_vmms;
 mod switch;
 mod threads;
 mod totals;
@@ -59,7 +61,7 @@ mod xml;
 use crate::machine::{Domain, Machine};
 pub(crate) use gathered::Pasted;
 pub(crate) use walk::Text;
-pub use walk::lines_read;
+pub use walk::{lines_read, receive_queues};
 
 /// Commands whose output is recognized.
 pub const RECOGNIZED: &str = "the output of lscpu, numactl -H, virsh dumpxml, vcpupin, vcpuinfo and emulatorpin, top -H, ps -eLo, pidstat -t, \
@@ -108,6 +110,9 @@ const BLOCKS: &[Block] = &[
     waits::of_cpus,
     waits::of_names,
     proxmox::command,
+    proxmox::versions,
+    small_vmms::command,
+    small_vmms::firecracker,
     proxmox::datacenter,
     moves::line,
     proxmox::container,

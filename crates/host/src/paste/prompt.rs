@@ -43,6 +43,13 @@ const PROGRAMS: &[&str] = &[
 /// A line without a prompt has one if it is nothing but a program and its options, with numbers as their values.
 pub(super) fn command(line: &str) -> Option<Vec<&str>> {
     let is_program = |word: &str| PROGRAMS.binary_search(&word.rsplit('/').next().unwrap_or(word)).is_ok();
+    // Nearly every line ends here: where no program begins it, a prompt, a variable or a word that asks for one stands before.
+    let is_first = line.split_whitespace().next().is_some_and(is_program);
+    let has_mark =
+        || line.bytes().any(|byte| b"#$%>=".contains(&byte)) || line.contains("sudo") || line.contains("time");
+    if !is_first && !has_mark() {
+        return None;
+    }
     let at = line.split_whitespace().position(is_program)?;
     let words: Vec<&str> = line.split_whitespace().collect();
     let comes_before =

@@ -35,7 +35,33 @@ const OF_WINDOWS: [&str; 6] = ["relaxed", "vapic", "spinlocks", "vpindex", "syni
 pub(super) fn command(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let Some(id) = asked(text.at(at)) else { return 0 };
     pasted.domain = id.to_string();
-    1
+    // Somebody's notes stand above the keys, as comments.
+    let notes = (at + 1..text.lines.len()).take_while(|line| text.at(*line).starts_with('#')).count();
+    let is_note =
+        pair(text.at(at + 1 + notes)).is_some() && (at + 1..=at + notes).all(|line| asked(text.at(line)).is_none());
+    if is_note { 1 + notes } else { 1 }
+}
+
+/// Parts of Proxmox VE that run VMs, of those that `pveversion -v` lists.
+const OF_VMS: [&str; 4] = ["proxmox-ve", "pve-manager", "pve-qemu-kvm", "qemu-server"];
+
+/// `pveversion -v`: `proxmox-ve: 8.2.0 (running kernel: 6.8.4-2-pve)`, and a part and its version a line.
+pub(super) fn versions(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    if !text.at(at).starts_with("proxmox-ve: ") || !text.at(at).contains("(running kernel: ") {
+        return 0;
+    }
+    let part = |line: usize| {
+        let (name, version) = text.at(line).split_once(": ")?;
+        let is_name =
+            name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.+".contains(&byte));
+        let is_version = version.bytes().any(|byte| byte.is_ascii_digit()) || version == "residual config";
+        (is_name && is_version).then_some((name, version))
+    };
+    let parts: Vec<_> = (at..text.lines.len()).map_while(part).collect();
+    for (line, (name, version)) in parts.iter().enumerate().filter(|(_, (name, _))| OF_VMS.contains(name)) {
+        pasted.quote(name, "", version, text.place(at + line));
+    }
+    parts.len()
 }
 
 /// What is set for all nodes together, below the command that prints it.

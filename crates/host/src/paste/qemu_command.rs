@@ -1,6 +1,6 @@
 //! A command line of QEMU, out of `ps`, `pgrep -a`, a script or a log: one VM, however somebody folded it.
 
-use super::{Pasted, Text};
+use super::{Pasted, Text, pieces};
 use crate::machine::{domain_of, vm_named_in};
 
 /// A process of QEMU with its whole command, out of `ps` or `pgrep -a` without a head or a prompt; or the command alone, as logs have it.
@@ -28,13 +28,11 @@ pub(super) fn command(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize 
     }
     let command = words[program..].join(" ");
     let pid = words[..program].iter().find_map(|word| word.parse::<i32>().ok());
-    let name = vm_named_in(&command).or_else(|| pid.map(|pid| format!("process-{pid}")));
-    let name = name.unwrap_or_else(|| "VM".to_owned());
-    let told = domain_of(&command.replace(' ', "\0"), &name, &text.place(at));
-    if let Some(domain) = pasted.domain(&name) {
-        domain.add(told);
-        domain.pid = pid.or(domain.pid);
-    }
+    let named = vm_named_in(&command).or_else(|| pid.map(|pid| format!("process-{pid}")));
+    let name = named.clone().unwrap_or_else(|| "VM".to_owned());
+    let mut told = domain_of(&command.replace(' ', "\0"), &name, &text.place(at));
+    told.pid = pid;
+    pieces::add(told, named.is_some(), &text.place(at), pasted);
     lines
 }
 

@@ -1,8 +1,8 @@
 //! The walk over pasted texts: which block begins at a line, how many lines it takes, and which lines none takes.
 
-use super::{BLOCKS, Pasted, counters, interrupts, marks, threads, waits};
+use super::{BLOCKS, Pasted, counters, interrupts, marks, switch, threads, waits};
 use crate::budget;
-use crate::machine::{Domain, Fact, Machine};
+use crate::machine::{Domain, Fact, Machine, Pmd};
 use base::number::many;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -16,18 +16,21 @@ const SHOWN_LETTERS: usize = 60;
 pub(crate) struct Text<'a> {
     pub(super) file: &'a str,
     pub(super) lines: Vec<&'a str>,
+    /// The same without blanks around them: each reader asks for them, at each line.
+    trimmed: Vec<&'a str>,
     /// Texts that no line holds from a line on, so that nobody looks for them twice.
     pub(super) ends: RefCell<HashMap<String, usize>>,
 }
 
 impl<'a> Text<'a> {
     pub(super) fn new(file: &'a str, lines: Vec<&'a str>) -> Self {
-        Self { file, lines, ends: RefCell::default() }
+        let trimmed = lines.iter().map(|line| line.trim()).collect();
+        Self { file, lines, trimmed, ends: RefCell::default() }
     }
 
     /// The line at a position, counted from 0, without blanks around it; empty beyond the end.
     pub(super) fn at(&self, line: usize) -> &'a str {
-        self.lines.get(line).map_or("", |line| line.trim())
+        self.trimmed.get(line).copied().unwrap_or_default()
     }
 
     pub(super) fn place(&self, line: usize) -> String {
@@ -61,6 +64,18 @@ pub fn lines_read(text: &str) -> Vec<bool> {
     let mut told = blocks(&text_read, &mut Pasted::new(Vec::new()));
     told.resize(text.lines().count(), false);
     told
+}
+
+/// The receive queues of polling threads that a text tells of, and nothing else.
+pub fn receive_queues(file: &str, text: &str) -> Vec<Pmd> {
+    let plain = marks::plain(base::plain::beginning(text, budget::TEXT_BYTES));
+    let mut lines: Vec<&str> = plain.lines().take(budget::LINES).collect();
+    marks::unquote(&mut lines);
+    let (text, mut pasted, mut line) = (Text::new(file, lines), Pasted::new(Vec::new()), 0);
+    while line < text.lines.len() {
+        line += switch::pmd(&text, line, &mut pasted).max(1);
+    }
+    pasted.machine.switch.pmds
 }
 
 /// The machine, and of each text a sentence about the lines that no block took.

@@ -1,10 +1,10 @@
 //! Domain XML in a paste: from the line on which a known element begins to the line on which it ends.
 
-use super::{Pasted, Text};
+use super::{Pasted, Text, pieces};
 use crate::machine::domains_of;
 
 /// Elements that people paste alone, or the whole domain.
-const ELEMENTS: &str = "domain interface cputune vcpu cpu numatune memoryBacking devices disk emulatorpin vcpupin iothreads features clock";
+const ELEMENTS: &str = "domain interface cputune vcpu cpu numatune memoryBacking devices disk emulatorpin vcpupin iothreads features hyperv clock";
 
 pub(super) fn elements(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let Some(line) = text.at(at).trim_start_matches('`').strip_prefix('<') else { return 0 };
@@ -18,25 +18,66 @@ pub(super) fn elements(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize
         return cut(text, at, &name, pasted);
     };
     let xml = text.lines[at..=end].join("\n");
-    let xml = xml.trim().trim_matches('`');
+    add(xml.trim().trim_matches('`'), text, at, pasted);
+    end - at + 1
+}
+
+/// Adds what an element at a line tells.
+fn add(xml: &str, text: &Text<'_>, at: usize, pasted: &mut Pasted) {
     match domains_of(xml, text.file, at + 1, &pasted.domain) {
         Ok(domains) => domains.into_iter().for_each(|told| {
-            if told.whole.is_some() {
-                pasted.domain.clone_from(&told.name);
-            }
-            if let Some(domain) = pasted.domain(&told.name.clone()) {
-                domain.add(told);
-            }
+            let is_named = told.whole.is_some() || !pasted.domain.is_empty() && !pasted.domain.starts_with("DOMAIN-");
+            // What follows is of the same, or of what was kept apart.
+            pasted.domain = pieces::add(told, is_named, &text.place(at), pasted);
         }),
         Err(error) => pasted.unread(error),
     }
-    end - at + 1
+}
+
+/// Elements whose parts say nothing without them; those of others are read one by one.
+const OF_PARTS: [&str; 4] = ["features", "hyperv", "clock", "cpu"];
+
+/// Lines of one of these that are read without its end.
+const MOST_OPEN: usize = 64;
+
+/// The lines of an element without an end, as far as they are whole elements, with the ends that they lack; and how many lines.
+fn closed(text: &Text<'_>, at: usize) -> (String, usize) {
+    let (mut xml, mut open, mut end) = (String::new(), Vec::<&str>::new(), at);
+    while end < text.lines.len().min(at + MOST_OPEN) && text.at(end).starts_with('<') && text.at(end).ends_with('>') {
+        let line = text.at(end);
+        let tags = line.split('<').skip(1).filter_map(|tag| Some(tag.split_once('>')?.0));
+        for tag in tags.filter(|tag| !tag.ends_with('/') && !tag.starts_with('!')) {
+            match tag.strip_prefix('/') {
+                Some(name) if open.last() == Some(&name) => _ = open.pop(),
+                // It is the end of what stands around it.
+                Some(_) => return (with_ends(xml, &open), end - at),
+                None => open.extend(tag.split_whitespace().next()),
+            }
+        }
+        xml = xml + line + "\n";
+        end += 1;
+    }
+    (with_ends(xml, &open), end - at)
+}
+
+fn with_ends(xml: String, open: &[&str]) -> String {
+    open.iter().rev().fold(xml, |xml, name| format!("{xml}</{name}>"))
 }
 
 /// An element that was cut off: of a domain its name is known, and elements in it are read one by one.
 fn cut(text: &Text<'_>, at: usize, name: &str, pasted: &mut Pasted) -> usize {
     const HEAD: usize = 4;
     let place = text.place(at);
+    if OF_PARTS.contains(&name) {
+        let (xml, lines) = closed(text, at);
+        if lines > 1 {
+            pasted.unread(format!(
+                "{place}: <{name}> has no end: what stands in it was read, and what was cut off is unknown"
+            ));
+            add(&xml, text, at, pasted);
+            return lines;
+        }
+    }
     if name != "domain" {
         pasted.unread(format!("{place}: <{name}> has no end, so it was not read"));
         return 1;

@@ -59,14 +59,17 @@ pub fn read(text: &str) -> Testpmd {
     let mut found = Testpmd::default();
     let mut block = Block::None;
     for line in text.lines() {
-        let port = |sign: &str| number(line.split_once(sign)?.1).and_then(|port| u32::try_from(port).ok());
+        let is_heading = line.contains(" statistics for ");
+        let port = |sign: &str| {
+            number(line.split_once(sign).filter(|_| is_heading)?.1).and_then(|port| u32::try_from(port).ok())
+        };
         if let Some(port) = port("Forward statistics for port ") {
             block = if found.forwarded.len() < MOST { Block::Forwarded(port) } else { Block::None };
             found.forwarded.insert(port, Forwarded::default());
         } else if let Some(port) = port("NIC statistics for port ") {
             block = if found.ports.len() < MOST { Block::Port(port) } else { Block::None };
             found.ports.insert(port, PortStatistics::default());
-        } else if line.contains("Accumulated forward statistics for all ports") {
+        } else if is_heading && line.contains("Accumulated forward statistics for all ports") {
             block = Block::All;
             found.all = Some(Forwarded::default());
         } else if line.trim_start().starts_with("++++++") {

@@ -109,9 +109,19 @@ impl Stamp {
 /// line of a trace, and each is looked at once more.
 const MOST_COLONS: usize = 32;
 
-/// Takes off the marks with which mails and pages set off what they quote. No task's name begins with one.
+/// Takes off the marks with which mails and pages set off what they quote, and a letter with a colon, by which people tell lines apart
+/// (` B: qemu-98 [003] ..`). No task's name begins with one.
 fn without_quotation(text: &str) -> &str {
-    text.trim_start_matches(['>', '#', '|', ' ', '\t'])
+    let text = text.trim_start_matches(['>', '#', '|', ' ', '\t']);
+    match text.as_bytes() {
+        [letter, b':', b' ', ..] if letter.is_ascii_uppercase() => text[3..].trim_start(),
+        _ => text,
+    }
+}
+
+/// `L0`, `L1`: the level whose recording a line is of, where people put two together.
+fn is_level(word: &str) -> bool {
+    matches!(word.as_bytes(), [b'L', b'0'..=b'9', b':'])
 }
 
 /// Takes off `[   12.345678] `, the time of a line in the kernel's log (`ftrace_dump`).
@@ -123,10 +133,10 @@ fn without_log_time(text: &str) -> &str {
     }
 }
 
-/// Splits off `host.dat:`.
+/// Splits off `host.dat:`, or the level that stands there in its place.
 fn split_file(text: &str) -> (&str, &str) {
     match split_word(text) {
-        (file, rest) if file.ends_with(".dat:") => (&file[..file.len() - 1], rest.trim_start()),
+        (file, rest) if file.ends_with(".dat:") || is_level(file) => (&file[..file.len() - 1], rest.trim_start()),
         _ => ("", text),
     }
 }
@@ -310,13 +320,16 @@ mod tests {
     #[test]
     fn what_others_put_before_a_line_is_not_the_threads_name() {
         let line = "qemu-kvm-98 [003] 9.710054: kvm_exit: reason x";
-        for before in ["> ", ">> > ", "# ", "    | ", "[  123.456790] "] {
+        for before in ["> ", ">> > ", "# ", "    | ", "[  123.456790] ", " B: ", "> A:  "] {
             let quoted = format!("{before}{line}");
             assert_eq!(Line::parse(&quoted), Line::parse(line), "{quoted}");
         }
         let of_a_file = format!("  host.dat:  {line}");
         let read = Line::parse(&of_a_file).unwrap();
         assert_eq!((read.file, read.comm, read.tid), ("host.dat", "qemu-kvm", 98));
+        let of_level = format!("L1: {line}");
+        assert_eq!(Line::parse(&of_level).map(|line| (line.file, line.comm)), Some(("L1", "qemu-kvm")));
+        assert_eq!(parts(&format!("b: {line}")).0, "b: qemu-kvm", "a name of a task");
         assert_eq!(parts("qemu-kvm-98 [003] 9.710054: <hack>: DR6").5, "hack", "a print of somebody's own");
     }
 

@@ -8,7 +8,7 @@ use crate::placements::placements;
 use ::host::Machine;
 use ::host::machine::{Domain, Role, Thread, Topology};
 use base::in_order;
-use base::number::{duration, list, many};
+use base::number::{duration, list, many, percent};
 use base::{Finding, Level, Section, Severity};
 use facts::{Answer, Case, Error};
 use tongue::translated;
@@ -200,7 +200,7 @@ fn summary(models: &[Model], section: &Section, is_traced: bool) -> String {
             (false, _) => format!("{told}{}", no_vm(models)),
             (true, _) if !told.is_empty() => told.trim_end().to_owned(),
             (true, Some(first)) => format!("{}.", sentence_case(&first.title)),
-            (true, None) => "What the text tells stands below.".to_owned(),
+            (true, None) => in_order_now(models).unwrap_or_else(|| "What the text tells stands below.".to_owned()),
         };
     }
     let mut sentences = Vec::new();
@@ -232,6 +232,39 @@ fn summary(models: &[Model], section: &Section, is_traced: bool) -> String {
         sentences.push(format!("The evidence contradicts itself in {}.", many(doubts, "point")));
     }
     sentences.join(" ")
+}
+
+/// What was looked at where nothing is wrong, with its numbers; `None` where nothing of it was told, or where something is near a limit.
+fn in_order_now(models: &[Model]) -> Option<String> {
+    use ::host::machine::GaugeKind::{MemoryAvailable, MemoryTotal, SwappedIn, SwappedOut, TasksBlocked};
+    const MOST_BUSY: f64 = 0.9;
+    const LEAST_FREE: f64 = 0.1;
+    let [model] = models else { return None };
+    let of = |kinds: &[_]| -> Vec<f64> {
+        let gauges =
+            model.machine.gauges.iter().filter(|gauge| kinds.contains(&gauge.kind) && gauge.subject.is_empty());
+        gauges.map(|gauge| gauge.value).collect()
+    };
+    let busiest = model.machine.total_use.iter().map(|told| 1.0 - told.value.shares.idle).reduce(f64::max);
+    let free = of(&[MemoryAvailable]).last().copied().zip(of(&[MemoryTotal]).last().copied());
+    let free = free.filter(|(_, total)| *total > 0.0).map(|(free, total)| free / total);
+    let (swapped, blocked) = (of(&[SwappedIn, SwappedOut]), of(&[TasksBlocked]));
+    if [swapped.iter(), blocked.iter()].into_iter().flatten().any(|value| *value > 0.0)
+        || model.machine.total_use.iter().any(|told| told.value.shares.steal > 0.0)
+        || busiest.is_some_and(|share| share > MOST_BUSY)
+        || free.is_some_and(|share| share < LEAST_FREE)
+        || !model.machine.complaints.is_empty()
+    {
+        return None;
+    }
+    let told = [
+        busiest.map(|share| format!("the CPUs are busy for at most {} of the time", percent(share))),
+        free.map(|share| format!("{} of the memory is available", percent(share))),
+        (!swapped.is_empty()).then(|| "nothing is swapped in or out (0 B/s)".to_owned()),
+        (!blocked.is_empty()).then(|| "no task is blocked (0 tasks)".to_owned()),
+    ];
+    let told: Vec<String> = told.into_iter().flatten().collect();
+    (!told.is_empty()).then(|| format!("What was looked at is in order: {}.", list(&told)))
 }
 
 /// Whether threads of VMs were seen to run or wait, or where they may run is known.

@@ -48,7 +48,10 @@ fn of_counts(scene: &Scene<'_>, counted: &Counted) -> Option<Hit> {
     // Proxmox shows Hyper-V's clock to a guest by its type alone.
     let kinds = domains()
         .filter_map(|domain| Some((domain, domain.options.get("ostype").filter(|kind| !kind.starts_with("win"))?)));
-    for (domain, kind) in kinds {
+    // Commands of Linux in the only guest say what runs in it.
+    let is_linux = scene.models.iter().any(|model| matches!(model.level, Level::At(1..))) && domains().count() <= 1;
+    let is_linux = is_linux && domains().all(|domain| domain.windows.is_none());
+    for (domain, kind) in kinds.filter(|_| !is_linux) {
         hit = hit.seen(
             format!("ostype of {} is {kind}: Proxmox shows no Hyper-V to it", domain.name),
             domain.whole.clone().unwrap_or_default(),
@@ -57,7 +60,7 @@ fn of_counts(scene: &Scene<'_>, counted: &Counted) -> Option<Hit> {
         hit.fix.push(format!("qm set {id} --ostype win10   # if it runs a Windows, of 2016 or 2019 (win11 for 2022): it then reads Hyper-V's clock; stop and start it"));
         hit.undo.push(format!("qm set {id} --ostype {kind}"));
     }
-    if !hit.fix.is_empty() {
+    if !hit.fix.is_empty() || is_linux {
         hit.nothing_to_change = true;
         hit.fix.push(LINUX.to_owned());
     }
