@@ -45,7 +45,7 @@ const SETTINGS: &[&str] = &[
 ];
 
 /// The same below `proc/sys`, which sosreports have as `sysctl -a` prints it.
-const SYSCTLS: &str = "vm.swappiness vm.stat_interval vm.zone_reclaim_mode net.core.somaxconn net.core.busy_poll net.core.busy_read \
+const SYSCTLS: &str = "vm.swappiness vm.stat_interval vm.zone_reclaim_mode vm.min_free_kbytes vm.watermark_scale_factor net.core.somaxconn net.core.busy_poll net.core.busy_read \
     kernel.numa_balancing kernel.nmi_watchdog kernel.timer_migration kernel.sched_rt_runtime_us kernel.sched_rt_period_us";
 
 /// Where Open vSwitch keeps its database.
