@@ -312,7 +312,11 @@ fn end(lines: &[Line], at: usize, goes_on: impl Fn(&Line) -> bool) -> usize {
 /// A sentence of somebody's: several words, none of them with a digit, nothing that programs put between names and values.
 fn is_prose(text: &str) -> bool {
     let text = text.trim().trim_end_matches([':', '.', ',']);
-    let is_word = |word: &str| word.bytes().all(|byte| byte.is_ascii_alphabetic() || b"',.-?!".contains(&byte));
+    // A line of dashes below the heads of columns has no letter.
+    let is_word = |word: &str| {
+        let is_letter = |byte: u8| byte.is_ascii_alphabetic();
+        word.bytes().any(is_letter) && word.bytes().all(|byte| is_letter(byte) || b"',.-?!".contains(&byte))
+    };
     text.split_whitespace().count() >= 4 && text.split_whitespace().all(is_word)
 }
 

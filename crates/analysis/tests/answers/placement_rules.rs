@@ -19,6 +19,7 @@ mod rivals;
 mod steering;
 mod strain;
 mod typed;
+mod unblamed;
 mod where_memory_lies;
 mod whole_host;
 

@@ -46,3 +46,11 @@ pub(crate) fn fills_a_file(process: u32, directory: &Path) -> bool {
         file.starts_with(directory) && (name.starts_with('.') || name.ends_with("(deleted)"))
     })
 }
+
+/// All commands that people type, as their manual pages are called: `plan chain`.
+pub(crate) fn commands() -> Vec<String> {
+    let pages = tempfile::tempdir().unwrap();
+    assert_eq!(kvmscope(&[OsStr::new("man"), pages.path().as_os_str()]).0, 0);
+    let command = |name: String| Some(name.strip_prefix("kvmscope-")?.strip_suffix(".1")?.replace('-', " "));
+    names(pages.path()).into_iter().filter_map(command).collect()
+}

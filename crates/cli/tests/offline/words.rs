@@ -1,7 +1,7 @@
 //! What users read is written in the words of docs/words.md: the help and the answers about all fixtures, in whole, hold none
 //! of the words that its last table lists as not ours, and no "1 exits".
 
-use crate::program::root;
+use crate::program::{commands, root};
 use assert_cmd::Command;
 
 /// Nouns that answers count.
@@ -111,57 +111,7 @@ fn check(arguments: &[&str], not_ours: &[String]) -> Vec<String> {
 #[test]
 fn the_help_is_in_the_fields_words() {
     let not_ours = not_ours();
-    let commands = [
-        "apply",
-        "bench",
-        #[cfg(feature = "labs")]
-        "bench clock",
-        #[cfg(feature = "labs")]
-        "bench exits",
-        #[cfg(feature = "labs")]
-        "bench macro",
-        #[cfg(feature = "labs")]
-        "bench memory",
-        #[cfg(feature = "labs")]
-        "bench zeropages",
-        #[cfg(feature = "channel")]
-        "bench channel",
-        "budget",
-        "check",
-        "clocks",
-        "compare",
-        "completions",
-        "schema",
-        "cut",
-        "explain",
-        "export",
-        "fleet",
-        "fleet report",
-        "join",
-        "lab",
-        #[cfg(feature = "labs")]
-        "lab nested",
-        #[cfg(feature = "labs")]
-        "lab migrate",
-        #[cfg(feature = "labs")]
-        "lab netns",
-        #[cfg(feature = "labs")]
-        "lab ovs",
-        #[cfg(feature = "labs")]
-        "lab rt",
-        "man",
-        "pack",
-        "plan",
-        "plan chain",
-        "plan migration",
-        "plan nested",
-        "record",
-        "report",
-        "serve",
-        "snapshot",
-        "undo",
-    ];
-    let wrong: Vec<String> = commands
+    let wrong: Vec<String> = commands()
         .iter()
         .flat_map(|command| check(&[command.split(' ').collect(), vec!["--help"]].concat(), &not_ours))
         .chain(check(&["--help"], &not_ours))

@@ -36,6 +36,9 @@ pub(crate) fn domain_of(command: &str, name: &str, place: &str) -> Domain {
                 if let Some(on) = of("topoext").map(|on| on == "on").or(of("+topoext").map(|_| true)) {
                     domain.features.insert("topoext".to_owned(), Fact::new(on, place));
                 }
+                if of("kvm") == Some("off") {
+                    domain.features.insert("kvm".to_owned(), Fact::new(false, place));
+                }
                 let shown = keys.keys().filter(|key| is_hyperv(key));
                 let shown: BTreeSet<String> = shown.map(|key| key.trim_start_matches('+')[3..].to_owned()).collect();
                 domain.hyperv = (!shown.is_empty()).then(|| Fact::new(shown, place));

@@ -172,6 +172,11 @@ fn take(domain: &mut Domain, node: Node<'_, '_>, at: &dyn Fn(Node<'_, '_>) -> St
             domain.hyperv = Some(Fact::new(on.collect(), at(node)));
             domain.windows.get_or_insert_with(|| Fact::new("it is shown parts of Hyper-V".to_owned(), at(node)));
         }
+        // QEMU has a word of `-cpu` for it.
+        "kvm" => {
+            let hidden = child(node, "hidden").filter(|hidden| hidden.attribute("state") == Some("on"));
+            domain.features.extend(hidden.map(|hidden| ("kvm".to_owned(), Fact::new(false, at(hidden)))));
+        }
         "clock" => {
             for timer in node.children().filter(|child| child.has_tag_name("timer")) {
                 if let (Some(name), Some(present)) = (timer.attribute("name"), timer.attribute("present")) {

@@ -52,6 +52,8 @@ pub enum GaugeKind {
     MajorFaults,
     /// Allocations that moved pages together before they went on.
     CompactionStalls,
+    /// Allocations that freed pages themselves before they went on.
+    ReclaimStalls,
     /// CPU time for which KVM polled on behalf of halted vCPUs.
     HaltPolling,
     TasksBlocked,
@@ -62,6 +64,8 @@ pub enum GaugeKind {
     /// All tasks that were not idle waited at once (`full` of PSI).
     PressureFull,
     DiskBusy,
+    /// Time of all CPUs that was idle while a task waited for a disk.
+    DiskWait,
     DiskRead,
     DiskWrite,
     DiskFlush,
@@ -94,12 +98,14 @@ impl GaugeKind {
             GaugeKind::SwappedOut => ("swapped out", "B/s"),
             GaugeKind::MajorFaults => ("page faults that waited for a disk", "1/s"),
             GaugeKind::CompactionStalls => ("allocations that waited for compaction", "1/s"),
+            GaugeKind::ReclaimStalls => ("allocations that waited until they had freed pages", "1/s"),
             GaugeKind::HaltPolling => ("polling for halted vCPUs", "CPUs"),
             GaugeKind::TasksBlocked => ("tasks blocked", "tasks"),
             GaugeKind::RunQueue => ("tasks that run or want to", "tasks"),
             GaugeKind::PressureSome => ("some tasks waited", "share"),
             GaugeKind::PressureFull => ("all tasks waited", "share"),
             GaugeKind::DiskBusy => ("disk busy", "share"),
+            GaugeKind::DiskWait => ("all CPUs idle, with a task that waits for a disk", "share"),
             GaugeKind::DiskRead => ("a read takes", "ns"),
             GaugeKind::DiskWrite => ("a write takes", "ns"),
             GaugeKind::DiskFlush => ("a flush takes", "ns"),

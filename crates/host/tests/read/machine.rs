@@ -1,6 +1,6 @@
 //! Machines out of snapshots: trees made here, and this machine against `lscpu`.
 
-use kvmscope_host::machine::{Quota, Role};
+use kvmscope_host::machine::{GaugeKind, Quota, Role};
 use kvmscope_host::{Machine, Snapshot, paste};
 use std::fs;
 use std::path::Path;
@@ -28,6 +28,9 @@ fn tree(at: &Path, read_at_ns: u64, ran_ns: u64, waited_ns: u64, inside: bool) {
     put("sys/devices/system/node/node0/meminfo", "Node 0 MemTotal:   1024 kB\nNode 0 MemFree:    512 kB\n");
     let ticks = ran_ns / 10_000_000;
     put("proc/stat", &format!("cpu  0 0 0 0 0 0 0 0\ncpu0 {ticks} 0 0 0 0 0 {} 0 0 0\n", ticks));
+    put("proc/vmstat", &format!("allocstall_normal {ticks}\nallocstall_movable {}\n", ticks * 3));
+    let disk = |name: &str| format!("8 0 {name} 0 0 0 0 {ticks} 0 0 {} 0 {} 0\n", ticks * 20, ticks * 20);
+    put("proc/diskstats", &(disk("sda") + &disk("sda1") + &disk("dm-0")));
     put("proc/interrupts", &format!("     CPU0  CPU1\n 24:   {}   5   IR-PCI-MSI 1-edge   eth0-rx-0\n", ticks * 10));
     put("proc/irq/24/smp_affinity_list", "0\n");
     put("sys/class/net/eth0/device/numa_node", "-1\n");
@@ -55,6 +58,8 @@ fn tree(at: &Path, read_at_ns: u64, ran_ns: u64, waited_ns: u64, inside: bool) {
     let files = [
         "proc/stat",
         "proc/interrupts",
+        "proc/vmstat",
+        "proc/diskstats",
         "proc/10/task/10/schedstat",
         "proc/10/task/11/schedstat",
         "proc/10/task/12/schedstat",
@@ -78,6 +83,9 @@ fn two_samples_give_shares_and_waiting() {
     assert_eq!(machine.span_ns, Some(2_000_000_000));
     let roles: Vec<Role> = machine.threads.iter().map(|thread| thread.role).collect();
     assert_eq!(roles, [Role::Vcpu(0), Role::Vhost, Role::Emulator]);
+    let gauges: Vec<_> = machine.gauges.iter().map(|told| (told.kind, told.subject.as_str(), told.value)).collect();
+    let disk = [(GaugeKind::DiskBusy, "sda", 0.5), (GaugeKind::DiskWrite, "sda", 20e6)];
+    assert_eq!(gauges, [&[(GaugeKind::ReclaimStalls, "", 100.0)], &disk[..]].concat());
     let vhost = &machine.threads[1];
     assert_eq!((vhost.vm.as_deref(), vhost.pid, vhost.tid), (Some("web"), Some(10), Some(12)));
     assert_eq!(vhost.run_share.as_ref().unwrap().value, 0.25);

@@ -32,7 +32,7 @@ fn who_took_less_than_was_waited_is_not_enough() {
 fn every_rival_has_a_row_with_what_speaks_for_and_against_it() {
     let mut machine = used();
     waits(&mut machine);
-    machine.threads.push(program("pigz", 70, "0", 0.4));
+    machine.threads.push(program("pigz", 70, "0-7", 0.4));
     machine.threads.push(program("make", 71, "0-7", 0.1));
     machine.threads[5].last_cpu = Some(fact(0));
     machine.cpu_use.get_mut(&0).unwrap().steal = 0.02;

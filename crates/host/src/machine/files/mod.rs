@@ -32,6 +32,7 @@ const SETTINGS: &[&str] = &[
     "proc/irq/default_smp_affinity",
     "sys/devices/system/cpu/cpu*/cpufreq/{scaling_governor,scaling_cur_freq,scaling_max_freq,cpuinfo_max_freq,base_frequency}",
     "sys/devices/system/cpu/intel_pstate/{max_perf_pct,no_turbo}",
+    "sys/devices/system/cpu/{cpufreq/boost,present,smt/control}",
     "sys/devices/system/cpu/cpu*/cpu_capacity",
     "sys/devices/cpu_atom/cpus",
     "sys/devices/virtual/workqueue/cpumask",
@@ -45,7 +46,7 @@ const SETTINGS: &[&str] = &[
 ];
 
 /// The same below `proc/sys`, which sosreports have as `sysctl -a` prints it.
-const SYSCTLS: &str = "vm.swappiness vm.stat_interval vm.zone_reclaim_mode net.core.somaxconn net.core.busy_poll net.core.busy_read \
+const SYSCTLS: &str = "vm.swappiness vm.stat_interval vm.zone_reclaim_mode vm.min_free_kbytes vm.watermark_scale_factor net.core.somaxconn net.core.busy_poll net.core.busy_read \
     kernel.numa_balancing kernel.nmi_watchdog kernel.timer_migration kernel.sched_rt_runtime_us kernel.sched_rt_period_us";
 
 /// Where Open vSwitch keeps its database.

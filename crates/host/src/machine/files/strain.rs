@@ -1,11 +1,12 @@
 //! What a host says of its memory as a whole: how much is left, what is swapped, what tasks wait for.
 //!
 //! Sources: Documentation/filesystems/proc.rst (meminfo), Documentation/accounting/psi.rst, mm/vmstat.c
-//! (pswpin, pswpout, pgmajfault, compact_stall), Linux 6.12.
+//! (pswpin, pswpout, pgmajfault, compact_stall, allocstall_ZONE), Documentation/admin-guide/iostats.rst (diskstats), Linux 6.12.
 
 use super::Samples;
 use super::cgroups::above;
 use crate::machine::{Gauge, GaugeKind, Machine};
+use std::collections::BTreeMap;
 
 /// A page, in which the kernel counts what is swapped, on x86.
 const PAGE_BYTES: f64 = 4_096.0;
@@ -14,6 +15,8 @@ pub(super) fn gauges(samples: &Samples<'_>) -> Vec<Gauge> {
     let mut gauges = memory(samples);
     gauges.extend(paged(samples));
     gauges.extend(polled(samples));
+    gauges.extend(disks(samples));
+    gauges.extend(waited_for_disks(samples));
     for resource in ["memory", "io"] {
         gauges.extend(waited(samples, resource));
     }
@@ -63,10 +66,51 @@ fn paged(samples: &Samples<'_>) -> Vec<Gauge> {
         (GaugeKind::MajorFaults, "pgmajfault ", 1.0),
         (GaugeKind::CompactionStalls, "compact_stall ", 1.0),
     ];
-    let told = told.into_iter().filter_map(|(kind, name, each)| {
-        Some(gauge(kind, String::new(), per_s(name)? * each, PATH)).filter(|gauge| gauge.value > 0.0)
-    });
-    told.collect()
+    // Counted by zone since Linux 4.8.
+    let zones = after.lines().filter_map(|line| line.split(' ').next().filter(|name| name.starts_with("allocstall")));
+    let reclaim = zones.filter_map(|name| per_s(&format!("{name} "))).reduce(|all, zone| all + zone);
+    let told = told.into_iter().filter_map(|(kind, name, each)| Some((kind, per_s(name)? * each)));
+    let told = told.chain(reclaim.map(|often| (GaugeKind::ReclaimStalls, often)));
+    told.filter(|(_, value)| *value > 0.0).map(|(kind, value)| gauge(kind, String::new(), value, PATH)).collect()
+}
+
+/// What disks did between two samples, without partitions and what is made of other disks or of memory: how busy they were, and how long
+/// a request took.
+fn disks(samples: &Samples<'_>) -> Vec<Gauge> {
+    const PATH: &str = "proc/diskstats";
+    let Some((before, after, span_ns)) = samples.both(PATH) else { return Vec::new() };
+    let row = |line: &str| -> Option<(String, Vec<u64>)> {
+        let mut words = line.split_whitespace().skip(2);
+        Some((words.next()?.to_owned(), words.map_while(|word| word.parse().ok()).collect()))
+    };
+    let [before, after] = [before, after].map(|text| text.lines().filter_map(row).collect::<BTreeMap<_, _>>());
+    // `sda1` is of `sda`, `nvme0n1p1` of `nvme0n1`.
+    let is_part = |name: &str| {
+        let stem = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
+        stem != name && [stem, stem.trim_end_matches('p')].iter().any(|whole| after.contains_key(*whole))
+    };
+    let is_made = |name: &str| ["dm-", "md", "loop", "ram", "zram"].iter().any(|begin| name.starts_with(begin));
+    let mut gauges = Vec::new();
+    for (name, now) in after.iter().filter(|(name, _)| !is_part(name) && !is_made(name)) {
+        let more = |field: usize| Some(now.get(field)?.checked_sub(*before.get(name)?.get(field)?)? as f64);
+        let each = |count: usize, ms: usize| Some(more(ms)? * 1e6 / more(count).filter(|count| *count > 0.0)?);
+        let busy = more(9).map(|ms| (ms * 1e6 / span_ns as f64).min(1.0)).filter(|busy| *busy > 0.0);
+        let told = [(GaugeKind::DiskBusy, busy), (GaugeKind::DiskRead, each(0, 3)), (GaugeKind::DiskWrite, each(4, 7))];
+        gauges.extend(told.into_iter().filter_map(|(kind, value)| Some(gauge(kind, name.clone(), value?, PATH))));
+    }
+    gauges
+}
+
+/// `iowait` of all CPUs together.
+fn waited_for_disks(samples: &Samples<'_>) -> Option<Gauge> {
+    const PATH: &str = "proc/stat";
+    let (before, after, _) = samples.both(PATH)?;
+    let all = |text: &str| -> Option<Vec<f64>> {
+        text.lines().next()?.split_whitespace().skip(1).take(8).map(|word| word.parse().ok()).collect()
+    };
+    let passed: Vec<f64> = all(&after)?.iter().zip(all(&before)?).map(|(after, before)| after - before).collect();
+    let waited = passed.get(4).filter(|waited| **waited > 0.0)?;
+    Some(gauge(GaugeKind::DiskWait, String::new(), waited / passed.iter().sum::<f64>(), PATH))
 }
 
 /// Groups of VMs that reach a limit of memory between two samples, and that limit: `max` stops those who want more until some was given

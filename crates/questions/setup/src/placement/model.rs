@@ -24,6 +24,9 @@ const UNEXPLAINED: f64 = 0.25;
 /// A CPU that is idle for at least so much of the time has room: our own threshold.
 pub(crate) const ROOM: f64 = 0.5;
 
+/// A CPU of helpers that is idle for at least so much of the time has room for others: our own threshold.
+const NEARLY_IDLE: f64 = 0.9;
+
 /// What the user fixes and wishes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Wishes {
@@ -165,11 +168,25 @@ impl Model {
     /// CPUs that could take more work: no thread of a VM is bound to them, nothing is isolated there, and no placement on the same
     /// page sends a thread to them.
     pub(crate) fn spare(&self) -> CpuSet {
+        let isolated = self.machine.topology.isolated.clone().unwrap_or_default();
+        self.not_placed(self.unbound().without(&isolated))
+    }
+
+    /// Those of these CPUs to which no placement on the page sends a vCPU or a polling thread.
+    fn not_placed(&self, cpus: CpuSet) -> CpuSet {
         let units = &self.proposal.task.units;
         let placed = self.proposal.better().into_iter().flat_map(|plan| units.iter().zip(&plan.places));
         let placed = placed.filter(|(unit, place)| unit.kind.is_pinned() && unit.now.as_ref() != Some(place));
-        let isolated = self.machine.topology.isolated.clone().unwrap_or_default();
-        placed.fold(self.unbound().without(&isolated), |free, (_, place)| free.without(place))
+        placed.fold(cpus, |free, (_, place)| free.without(place))
+    }
+
+    /// CPUs that are nearly idle, and to which helpers alone are bound.
+    pub(crate) fn of_idle_helpers(&self) -> CpuSet {
+        let polling = self.machine.threads.iter().filter(|thread| thread.role == Role::Pmd);
+        let polling = polling.filter_map(|thread| Some(&thread.affinity.as_ref()?.value));
+        let taken = polling.chain(&self.machine.topology.isolated).fold(self.of_vcpus(), |all, set| all.or(set));
+        let is_idle = |cpu: &u32| self.machine.cpu_use.get(cpu).is_some_and(|usage| usage.idle >= NEARLY_IDLE);
+        self.not_placed(self.machine.topology.online.without(&taken)).iter().filter(is_idle).collect()
     }
 
     /// Whether a CPU was seen to have room.

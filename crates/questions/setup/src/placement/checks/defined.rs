@@ -37,7 +37,19 @@ pub(crate) fn clocks(model: &Model) -> Vec<Hit> {
     for domain in &model.machine.domains {
         let timer = |name: &str, present: bool| domain.timers.get(name).filter(|told| told.value == present);
         let feature = |name: &str| domain.features.get(name).filter(|told| !told.value);
+        // Until 465.89 NVIDIA's drivers for consumer cards refused to run beside KVM (NVIDIA support, answer 5173).
+        let (severity, hidden) = match domain.host_devices.is_empty() {
+            true => (
+                Severity::Medium,
+                "is not shown KVM: it has no kvmclock, counts no steal, and ends each interrupt with an exit",
+            ),
+            false => (
+                Severity::Info,
+                "is not shown KVM, as drivers of consumer GPUs before 2021 needed it: without one it has no kvmclock",
+            ),
+        };
         let of = [
+            (feature("kvm"), hidden, "within <features> without <kvm><hidden state='on'/></kvm>; -cpu without kvm=off"),
             (
                 timer("kvmclock", false),
                 "is not shown kvmclock: without a TSC that it trusts each reading of the time is an exit",
@@ -61,8 +73,8 @@ pub(crate) fn clocks(model: &Model) -> Vec<Hit> {
         ];
         for (told, what, element) in of {
             let Some(told) = told else { continue };
-            let mut hit =
-                hit(domain, Severity::Low, format!("{} {what}", domain.name), ("so it is defined", &told.place));
+            let severity = if what == hidden { severity } else { Severity::Low };
+            let mut hit = hit(domain, severity, format!("{} {what}", domain.name), ("so it is defined", &told.place));
             hit.subject = format!("{} {}", domain.name, what.split(':').next().unwrap_or_default());
             hit.fix.push(edit(domain, element));
             hit.undo.push(edit(domain, "the element as it was"));

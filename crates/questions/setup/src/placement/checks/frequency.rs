@@ -101,6 +101,28 @@ pub(super) fn capped(model: &Model) -> Vec<Hit> {
     kinds.into_iter().map(|(name, all)| lifted(model, name, &all)).collect()
 }
 
+/// Turbo that is switched off for all CPUs, where busy ones could use it: below what [`capped`] calls slow, and still less than they have
+/// (Documentation/admin-guide/pm/cpufreq.rst, boost, and intel_pstate.rst, no_turbo, Linux 6.12).
+pub(super) fn unboosted(model: &Model) -> Option<Hit> {
+    let off =
+        [("sys/devices/system/cpu/cpufreq/boost".to_owned(), "0", "1"), (format!("{PSTATE}{NO_TURBO}"), "1", "0")];
+    let (path, now, to) =
+        off.into_iter().find(|(path, now, _)| model.machine.setting(path).is_some_and(|told| told.trim() == *now))?;
+    let is_busy = |cpu: &u32| model.machine.cpu_use.get(cpu).is_some_and(|now| now.busy >= BUSY);
+    let busy: CpuSet = model.machine.topology.online.iter().filter(is_busy).collect();
+    let is_told = busy.iter().any(|cpu| is_slow(model, cpu) && caps(model, cpu).iter().any(|cap| cap.name == NO_TURBO));
+    if busy.is_empty() || is_told {
+        return None;
+    }
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let title = format!("CPUs {busy} are busy and may not run faster than their base clock: {name} is {now}");
+    let mut hit = Hit::new(name, Severity::Low, title).seen(format!("/{path} is {now}"), &path);
+    hit = hit.seen(format!("CPUs {busy} are busy"), "proc/stat");
+    let path = path.trim_start_matches("sys/").to_owned();
+    hit.changes.push(Setting::SysfsWrite { path }.change(to, Some(now.to_owned())));
+    Some(hit)
+}
+
 fn lifted(model: &Model, name: &str, all: &[(u32, Cap)]) -> Hit {
     let (first, cap) = &all[0];
     let cpus: CpuSet = all.iter().map(|(cpu, _)| *cpu).collect();

@@ -75,6 +75,7 @@ pub(crate) fn host(model: &Model) -> Vec<Hit> {
     let mut hits = asked(model, HOST, &[]);
     hits.extend(frequency::governors(model));
     hits.extend(frequency::capped(model));
+    hits.extend(frequency::unboosted(model));
     hits
 }
 

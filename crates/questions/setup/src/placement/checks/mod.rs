@@ -21,6 +21,7 @@ pub(crate) mod hybrid;
 pub(crate) mod isolated;
 pub(crate) mod kernel_work;
 pub(crate) mod knobs;
+mod left_off;
 pub(crate) mod memory;
 mod nova;
 pub(crate) mod overcommit;

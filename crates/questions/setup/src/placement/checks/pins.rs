@@ -1,6 +1,7 @@
 //! Pins by themselves: who was put where, and does that fit the machine?
 
 use super::evidence::is_of_host;
+use super::left_off;
 use super::starved::with_victims;
 use crate::placement::culprits::{Reporter, Verdict, cpus_named, only_cpu, stack_of, starves};
 use crate::placement::model::{Model, ROOM};
@@ -110,7 +111,7 @@ pub(crate) fn offline(model: &Model) -> Vec<Hit> {
     if online.is_empty() {
         return Vec::new();
     }
-    let mut hits: Vec<Hit> = Vec::new();
+    let mut hits: Vec<Hit> = left_off::left_off(model).into_iter().collect();
     for domain in &model.machine.domains {
         let vcpus = domain.vcpu_pins.iter().map(|(vcpu, pin)| (format!("vcpu {vcpu}"), pin));
         let emulator = domain.emulator_pins.last().map(|pin| ("the emulator".to_owned(), pin));

@@ -42,7 +42,10 @@ fn rivals<'a>(model: &'a Model, verdicts: &[&Verdict]) -> Vec<&'a Thread> {
 
 /// CPUs with room, where a program may go.
 pub(super) fn room(model: &Model, program: &Thread) -> CpuSet {
-    let free: CpuSet = model.spare().iter().filter(|cpu| model.has_room(*cpu)).collect();
+    let mut free: CpuSet = model.spare().iter().filter(|cpu| model.has_room(*cpu)).collect();
+    if free.is_empty() {
+        free = model.of_idle_helpers();
+    }
     model.machine.limit_of(program).map_or(free.clone(), |(_, limit)| free.and(&limit.value))
 }
 

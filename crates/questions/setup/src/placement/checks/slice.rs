@@ -80,9 +80,9 @@ fn invalid(model: &Model) -> Vec<Hit> {
         let of_group = |verdict: &&Verdict| inside(&machine.threads[verdict.victim]);
         let victims: Vec<&Verdict> = model.verdicts.all().iter().filter(of_group).collect();
         let why = why.trim_matches([' ', '(', ')']);
-        let why = if why.is_empty() { String::new() } else { format!(": {why}") };
+        let said = if why.is_empty() { String::new() } else { format!(": {why}") };
         let title = format!(
-            "the partition {kind} of {} is invalid{why}; others run on {} as well",
+            "the partition {kind} of {} is invalid{said}; others run on {} as well",
             unit(path),
             cpus_named(&own.value)
         );
@@ -94,8 +94,11 @@ fn invalid(model: &Model) -> Vec<Hit> {
         let vms = victims.iter().filter_map(|verdict| machine.threads[verdict.victim].vm.as_ref());
         hit.explains.extend(vms.map(|vm| format!("PLC-STARVED@{vm}")));
         hit.explains.dedup();
+        let reason = REASONS.iter().find(|(words, _)| said.to_lowercase().contains(words));
+        hit.fix.extend(reason.map(|(_, change)| change.replace("UNIT", &unit(path))));
         // Beside it and its parents: who has some of its CPUs.
-        for (other, group) in machine.cgroups.iter().filter(|(other, _)| !other.is_empty() && is_apart(path, other)) {
+        let beside = machine.cgroups.iter().filter(|(other, _)| !other.is_empty() && is_apart(path, other));
+        for (other, group) in beside.filter(|_| reason.is_none()) {
             let Some(theirs) = group.effective.as_ref().filter(|set| set.value.meets(&own.value)) else { continue };
             let rest = theirs.value.without(&own.value);
             if !rest.is_empty() && other.matches('/').count() == 1 {
@@ -109,6 +112,27 @@ fn invalid(model: &Model) -> Vec<Hit> {
     };
     machine.cgroups.iter().filter_map(told).collect()
 }
+
+/// Why a partition is invalid, beside that others have its CPUs (`perr_strings`, kernel/cgroup/cpuset.c, Linux 6.12), and what makes it valid.
+const REASONS: [(&str, &str); 5] = [
+    (
+        "parent is",
+        "echo root > /sys/fs/cgroup/PARENT/cpuset.cpus.partition   # undo: echo member; PARENT of UNIT has to be a partition, too",
+    ),
+    ("hotplug", "chcpu -e CPUS   # undo: chcpu -d; those of UNIT that are offline"),
+    (
+        "are empty",
+        "systemctl set-property --runtime UNIT AllowedCPUs=CPUS   # undo: AllowedCPUs= alone; it needs CPUs to itself",
+    ),
+    (
+        "distribute",
+        "systemctl set-property --runtime UNIT AllowedCPUs=CPUS   # one fewer: the group above it has tasks and needs a CPU",
+    ),
+    (
+        "housekeeping",
+        "grep -oE '(isolcpus|nohz_full)=[^ ]*' /proc/cmdline   # AllowedCPUs= of UNIT has to hold all of these, or none",
+    ),
+];
 
 /// The group that sets a limit: the highest with the same CPUs, below the root.
 pub(super) fn top_of<'a>(machine: &Machine, path: &'a str, limit: &CpuSet) -> &'a str {

@@ -4,7 +4,7 @@
 
 use super::place::managed;
 use super::programs;
-use crate::placement::culprits::{Kind, Reporter, Verdict, called, cpus_named, explained, name, only_cpu};
+use crate::placement::culprits::{Kind, Reporter, Verdict, called, cpus_named, explained, is_harmless, name, only_cpu};
 use crate::placement::model::Model;
 use crate::placement::proposal::{self, Advice, What};
 use base::number::{counted, list, many, percent};
@@ -69,7 +69,9 @@ fn hit(model: &Model, subject: &str, verdicts: &[&Verdict]) -> Hit {
         _ => format!("{} of {whose}", many(verdicts.len() as u64, "thread")),
     };
     let title = format!("{who} starved, {short:.2} CPUs short: {}", causes(verdicts));
-    let mut hit = with_victims(model, Hit::new(subject, Severity::High, title), verdicts);
+    let harmless = is_harmless(&model.machine, verdicts.iter().map(|verdict| victim(model, verdict)));
+    let severity = if harmless { Severity::Low } else { Severity::High };
+    let mut hit = with_victims(model, Hit::new(subject, severity, title), verdicts);
     hit.cost = Cost::of(CostKind::Measured, short, UNIT);
     if several {
         hit.explains = explained(model, verdicts);
@@ -202,6 +204,14 @@ fn move_rivals(model: &Model, verdicts: &[&Verdict], hit: &mut Hit) {
     let handlers: BTreeSet<u32> =
         handlers.filter_map(|position| handles(&model.machine.threads[*position].name)).collect();
     handlers.into_iter().take(2).for_each(|number| move_handler(model, number, hit));
+    let mut threads =
+        winners().flat_map(|(_, winner)| &winner.threads).map(|position| &model.machine.threads[*position].name);
+    if threads.any(|name| name.contains("kacpi") || name.starts_with("irq/") && name.ends_with("-acpi")) {
+        // One of the firmware's events that never ends (Documentation/ABI/testing/sysfs-firmware-acpi, Linux 6.12).
+        hit.first.push("grep -H enabled /sys/firmware/acpi/interrupts/gpe* | sort -rn -k 2 | head   # twice: which event counts up".to_owned());
+        hit.fix.insert(0, "echo disable > /sys/firmware/acpi/interrupts/gpeNN   # that event; what it was for (lid, hotplug, power) is not told any more".to_owned());
+        hit.undo.push("echo enable > /sys/firmware/acpi/interrupts/gpeNN".to_owned());
+    }
     let by = |kind: Kind| winners().find(|(_, winner)| winner.kind == kind);
     if let Some((verdict, _)) = by(Kind::Interrupts) {
         hit.fix.extend(whose_softirqs(&verdict.cpus));

@@ -70,9 +70,22 @@ pub(crate) fn pressure(model: &Model) -> Vec<Hit> {
             }
             .to_owned(),
         );
+        // A disk that hardly does anything is not what they wait for.
+        if let Some(disk) = largest(model, GaugeKind::DiskBusy).filter(|disk| resource == "io" && disk.value >= BUSY) {
+            hit.title = format!("{}: {} is busy {} of the time", hit.title, disk.subject, percent(disk.value));
+            hit = hit.seen(format!("{} of {}", disk.kind.words().0, disk.subject), &disk.place);
+        }
         if resource == "memory" {
             (hit, _) = withheld::causes(model, memory_causes(model, hit));
         }
+        hits.push(hit);
+    }
+    // Who frees pages himself waits, whether or not the kernel accounts for it.
+    if hits.iter().all(|hit| hit.subject != "memory")
+        && let Some(stalls) = largest(model, GaugeKind::ReclaimStalls).filter(|stalls| stalls.value >= OFTEN)
+    {
+        let mut hit = Hit::new("memory", Severity::Medium, "tasks free memory before they get any");
+        withheld::reclaimed(model, stalls, &mut hit);
         hits.push(hit);
     }
     hits.extend(queued(model));
@@ -90,6 +103,9 @@ fn memory_causes(model: &Model, mut hit: Hit) -> Hit {
         hit = hit.seen(format!("{} a second: {}", faults.kind.words().0, rate(faults.value)), &faults.place);
         hit.explains.push("PLC-PRESSURE@io".to_owned());
         hit.explains.push("PLC-KTHREAD@kswapd".to_owned());
+    }
+    if let Some(stalls) = often(GaugeKind::ReclaimStalls) {
+        withheld::reclaimed(model, stalls, &mut hit);
     }
     if let Some(stalls) = often(GaugeKind::CompactionStalls) {
         hit.title = format!("{}: {} allocations a second waited for compaction", hit.title, rate(stalls.value));
@@ -128,16 +144,17 @@ fn queued(model: &Model) -> Option<Hit> {
 
 /// CPUs that are idle because tasks wait for disks.
 pub(crate) fn disks(model: &Model) -> Vec<Hit> {
-    let waits = model.machine.total_use.iter().filter(|told| told.value.wait >= WAITING);
+    let gauge = largest(model, GaugeKind::DiskWait).map(|gauge| Fact::new(gauge.value, gauge.place.as_str()));
+    let all = model.machine.total_use.iter().map(|told| Fact::new(told.value.wait, told.place.as_str())).chain(gauge);
     let busy = largest(model, GaugeKind::DiskBusy);
-    let Some(told) = waits.max_by(|a, b| a.value.wait.total_cmp(&b.value.wait)) else {
+    let Some(told) = all.filter(|told| told.value >= WAITING).max_by(|a, b| a.value.total_cmp(&b.value)) else {
         return busy.and_then(|busy| saturated(model, busy)).into_iter().collect();
     };
     let named =
         busy.map_or(String::new(), |disk| format!(": {} is busy {} of the time", disk.subject, percent(disk.value)));
-    let title = format!("{} of all CPUs' time was idle while tasks waited for disks{named}", percent(told.value.wait));
+    let title = format!("{} of all CPUs' time was idle while tasks waited for disks{named}", percent(told.value));
     let mut hit = Hit::new("disks", Severity::Medium, title);
-    hit = hit.seen(format!("waiting for disks {}", percent(told.value.wait)), &told.place);
+    hit = hit.seen(format!("waiting for disks {}", percent(told.value)), &told.place);
     for kind in [GaugeKind::DiskRead, GaugeKind::DiskWrite] {
         if let Some(gauge) = largest(model, kind) {
             hit = hit.seen(format!("{} of {}: {}", kind.words().0, gauge.subject, duration(gauge.value)), &gauge.place);
@@ -209,6 +226,9 @@ pub(in crate::placement) const THROTTLED: f64 = 0.1;
 
 /// Part of what a thread ran and waited from which its waiting counts: our own threshold.
 pub(in crate::placement) const WAITED: f64 = 0.1;
+
+/// A disk that is busy for so much of the time is named where tasks wait for disks: our own threshold.
+const BUSY: f64 = 0.5;
 
 /// A disk that is busy for so much of the time, and takes so long for a request, is full: our own thresholds.
 pub(in crate::placement) const FULL: f64 = 0.9;

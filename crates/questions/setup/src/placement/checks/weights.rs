@@ -169,9 +169,11 @@ pub(super) struct Owners {
 pub(super) fn of_owner(path: &str, to: &str, was: &str) -> Option<Owners> {
     let usual = |weight: &str| if weight.is_empty() { "100".to_owned() } else { weight.to_owned() };
     if path.contains("kubepods") {
+        let first = "kubectl get pods -A -o yaml | grep -E ' uid:| cpu:|ownerReferences' -A 4   # which object made the pod, and what it requests";
+        let set = |cpus: &str| format!("kubectl set resources OBJECT -n NAMESPACE --requests=cpu={cpus}");
         let fix =
-            "kubectl get pods -A -o wide   # of a pod, resources.requests.cpu is its weight beside others".to_owned();
-        return Some(Owners { first: None, fix, undo: None });
+            set("N   # deployment/NAME or the like that made the pod: its request is the pod's weight beside others");
+        return Some(Owners { first: Some(first.to_owned()), fix, undo: Some(set("N   # as it was")) });
     }
     if let Some(name) = path.split('/').find_map(|part| part.strip_prefix("lxc.payload.")) {
         let name = quoted(name);

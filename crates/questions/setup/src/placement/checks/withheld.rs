@@ -1,10 +1,11 @@
 //! Memory that tasks wait for though the host has it: a group's limit, a node that is kept to itself, huge pages that nobody uses.
 
 use super::full_node;
+use super::strain::largest;
 use crate::placement::model::Model;
-use base::Evidence;
 use base::number::{bytes, rate};
 use base::shell::quoted;
+use base::{Evidence, Setting};
 use facts::rule::Hit;
 use host::Machine;
 use host::machine::{Gauge, GaugeKind, Manager, is_within_group, unit_of};
@@ -110,4 +111,35 @@ fn of_huge_pages(machine: &Machine, hit: &mut Hit) {
         hit.fix.push(format!("echo {} > /{path}", count - free));
         hit.undo.push(format!("echo {count} > /{path}   # as many as are found together then"));
     }
+}
+
+/// Part of all memory that is kept free from which on that is what tasks lack: our own threshold.
+const KEPT_FREE: f64 = 0.05;
+
+/// The most that the kernel keeps free by itself (`init_per_zone_wmark_min`, mm/page_alloc.c, Linux 6.12).
+const USUALLY_FREE_KIB: f64 = 262_144.0;
+
+/// Why tasks free pages themselves: kswapd begins above `min_free_kbytes` by so many of 10,000 parts of memory, and who is faster than it
+/// meets that limit (Documentation/admin-guide/sysctl/vm.rst, watermark_scale_factor, Linux 6.12).
+pub(super) fn reclaimed(model: &Model, stalls: &Gauge, hit: &mut Hit) {
+    const KEPT: &str = "proc/sys/vm/min_free_kbytes";
+    const SCALE: &str = "proc/sys/vm/watermark_scale_factor";
+    let number = |path: &str| model.machine.setting(path)?.trim().parse::<f64>().ok();
+    hit.title = format!("{}: {} allocations a second waited for that", hit.title, rate(stalls.value));
+    hit.evidence
+        .push(Evidence::new(format!("{} a second: {}", stalls.kind.words().0, rate(stalls.value)), &stalls.place));
+    for (path, value) in [KEPT, SCALE].into_iter().filter_map(|path| Some((path, number(path)?))) {
+        hit.evidence.push(Evidence::new(format!("/{path} is {value}"), path));
+    }
+    let left = largest(model, GaugeKind::MemoryAvailable);
+    hit.evidence.extend(left.map(|left| Evidence::new(format!("available: {}", bytes(left.value)), &left.place)));
+    let total = largest(model, GaugeKind::MemoryTotal).map_or(f64::INFINITY, |gauge| gauge.value / 1_024.0);
+    let change = match (number(KEPT), number(SCALE)) {
+        (Some(kept), _) if kept > USUALLY_FREE_KIB && kept >= KEPT_FREE * total => (KEPT, USUALLY_FREE_KIB, kept),
+        // Twenty times the kernel's own: 2 % of memory between the two limits.
+        (_, Some(scale)) if scale < 200.0 => (SCALE, 200.0, scale),
+        _ => return hit.fix.push(format!("grep . /{KEPT} /{SCALE}   # kswapd begins earlier with more of the second")),
+    };
+    let setting = Setting::Sysctl { path: change.0.trim_start_matches("proc/sys/").to_owned() };
+    hit.changes.push(setting.change(change.1.to_string(), Some(change.2.to_string())));
 }

@@ -3,7 +3,7 @@
 //! Names of the kernel's interrupt threads: `ksoftirqd/CPU` (kernel/softirq.c) and `irq/NUMBER-NAME` (kernel/irq/manage.c),
 //! Linux 6.12. `/proc/stat` counts the time of the first as softirq, that of the second as system time.
 
-use super::{Kind, Pool, Rival, Scene, cpus_named, name};
+use super::{EXPLAINS, Kind, Pool, Rival, Scene, cpus_named, name};
 use base::CpuSet;
 use base::number::{list, percent};
 use host::Machine;
@@ -131,7 +131,11 @@ fn interrupts(scene: &Scene<'_>, wait: &Wait<'_>) -> Option<Rival> {
     names.sort_by(|a, b| b.1.total_cmp(&a.1));
     let names: Vec<String> = names.iter().take(MOST_NAMED).map(|(irq, _)| irq.name.clone()).collect();
     let of = if names.is_empty() { String::new() } else { format!(" of {}", list(&names)) };
-    let did = format!("interrupts and softirqs{of} ran");
+    // A thread that handles one interrupt is called after it.
+    let did = match handlers.first().filter(|(_, ran)| *ran >= EXPLAINS * wait.waited) {
+        Some((position, _)) => format!("{}, which handles an interrupt, ran", name(&scene.machine.threads[*position])),
+        None => format!("interrupts and softirqs{of} ran"),
+    };
     let threads = softirqs.into_iter().chain(handlers).map(|(position, _)| position).collect();
     Some(Rival { took, on: wait.cpus.clone(), threads, ..Rival::of(Kind::Interrupts, did) })
 }
@@ -165,6 +169,7 @@ fn neighbours(scene: &Scene<'_>, wait: &Wait<'_>) -> Option<Rival> {
 /// Programs of the host: those that are listed, by name, and what is left of the busy time of the CPUs.
 fn programs(scene: &Scene<'_>, wait: &Wait<'_>) -> Option<Rival> {
     let here = scene.company(wait.cpus, |position, thread| position != wait.victim && is_program(thread));
+    let here = scene.bound(here, wait.cpus, wait.waited);
     let (listed, at_most) = scene.together(&here, wait.cpus, wait.thread);
     let took = (listed + scene.unlisted(wait.cpus)).min(wait.cpus.len() as f64);
     const SMALL: &str = "too small or short-lived to be listed";
@@ -220,6 +225,7 @@ fn sibling(scene: &Scene<'_>, wait: &Wait<'_>) -> Option<Rival> {
 
 fn threads(scene: &Scene<'_>, wait: &Wait<'_>, kind: Kind, wanted: impl Fn(&Thread) -> bool) -> Option<Rival> {
     let here = scene.company(wait.cpus, |position, thread| position != wait.victim && wanted(thread));
+    let here = scene.bound(here, wait.cpus, wait.waited);
     let threads: Vec<usize> = here.iter().map(|(position, _)| *position).collect();
     let said: Vec<String> = threads
         .iter()

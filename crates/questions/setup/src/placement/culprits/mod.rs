@@ -21,7 +21,7 @@ pub(crate) use pools::Pool;
 pub(crate) use report::Reporter;
 pub(super) use report::{only_cpu, stack_of};
 pub(super) use scene::Scene;
-pub(super) use weigh::{explained, sums, weighed};
+pub(super) use weigh::{explained, is_harmless, sums, weighed};
 
 use base::CpuSet;
 use base::number::percent;
@@ -181,9 +181,10 @@ pub(crate) struct Verdicts {
 impl Verdicts {
     /// About every starved thread of a VM or a switch.
     pub(crate) fn of(machine: &Machine) -> Self {
+        let waits = |thread: &Thread| starves(thread) || weigh::waits_with_others(machine, thread);
         let threads = machine.threads.iter().enumerate();
         let starved: Vec<usize> = threads
-            .filter(|(_, thread)| (thread.vm.is_some() || thread.role != Role::Other) && starves(thread))
+            .filter(|(_, thread)| (thread.vm.is_some() || thread.role != Role::Other) && waits(thread))
             .map(|(position, _)| position)
             .collect();
         let pools = pools::pools(machine, &starved);
@@ -242,16 +243,20 @@ fn judge(scene: &Scene<'_>, pools: &[Pool], victim: usize) -> Option<Verdict> {
             .iter()
             .filter_map(|of_kind| of_kind(scene, &kinds::Wait { victim, thread, waited, cpus: &cpus, pools }))
             .collect();
-        // Steal is certain: threads that may have run elsewhere count for no more, where it explains the wait.
-        let steal = rivals.iter().find(|rival| rival.kind == Kind::Steal).map_or(0.0, |steal| steal.took);
-        let certain = if steal >= EXPLAINS * waited { steal } else { f64::INFINITY };
+        // Steal, interrupts and threads that are bound there are certain: those that may have run elsewhere count for no more than what
+        // of these explains the wait.
+        let is_certain = |rival: &&Rival| !rival.at_most && !rival.is_whole && rival.kind != Kind::Sibling;
+        let certain =
+            rivals.iter().filter(is_certain).map(|rival| rival.took).filter(|took| *took >= EXPLAINS * waited);
+        let certain = certain.reduce(f64::max).unwrap_or(f64::INFINITY);
         let weight = |rival: &Rival| match rival.kind {
             _ if rival.is_whole => f64::INFINITY,
             Kind::Sibling => -1.0,
             _ if rival.at_most => rival.took.min(certain),
             _ => rival.took,
         };
-        rivals.sort_by(|a, b| weight(b).total_cmp(&weight(a)).then(a.kind.cmp(&b.kind)));
+        let order = |rival: &Rival| (rival.at_most, rival.kind);
+        rivals.sort_by(|a, b| weight(b).total_cmp(&weight(a)).then(order(a).cmp(&order(b))));
         Verdict { victim, waited, cpus, rivals, reporter: Reporter::Starved }
     };
     let near = last.or_else(|| may.clone()).map(verdict)?;

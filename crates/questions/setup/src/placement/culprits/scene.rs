@@ -4,6 +4,7 @@
 //! elsewhere with the part that it would have spent there if it wandered evenly. What a CPU did beyond its interrupts and the
 //! listed threads was done by programs too small or too short-lived to be listed.
 
+use super::EXPLAINS;
 use super::kinds::{by_name, is_program};
 use crate::placement::proposal::ran;
 use base::CpuSet;
@@ -50,6 +51,17 @@ impl<'a> Scene<'a> {
             .filter(|(_, ran)| *ran > 0.0)
             .collect();
         here.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        here
+    }
+
+    /// Those of them alone that may run nowhere else, where what these ran explains a wait: the others may have been anywhere.
+    pub(super) fn bound(&self, mut here: Vec<(usize, f64)>, cpus: &CpuSet, waited: f64) -> Vec<(usize, f64)> {
+        let is_bound = |(position, _): &(usize, f64)| {
+            self.machine.threads[*position].affinity.as_ref().is_some_and(|set| set.value.is_within(cpus))
+        };
+        if here.iter().filter(|one| is_bound(one)).map(|(_, ran)| ran).sum::<f64>() >= EXPLAINS * waited {
+            here.retain(is_bound);
+        }
         here
     }
 

@@ -16,6 +16,43 @@ use host::Machine;
 use host::machine::{Gauge, GaugeKind, Role, Thread};
 use std::collections::BTreeSet;
 
+/// What vCPUs of a VM wait for together counts from so many CPUs and such a part of what they want on: our own limits.
+const TOGETHER: f64 = 0.5;
+const PART: f64 = 0.1;
+
+/// A wait below so many CPUs, or a manager's below such a part of what its VM wants, does little harm: our own limits.
+const HARM: f64 = 0.05;
+
+fn wish(thread: &Thread) -> Option<(f64, f64)> {
+    let (run, wait) = (thread.run_share.as_ref()?.value, thread.wait_share.as_ref()?.value);
+    Some((run + wait, wait))
+}
+
+/// vCPUs that wait for much together with the others of their VM, however little that is for each of them.
+pub(super) fn waits_with_others(machine: &Machine, thread: &Thread) -> bool {
+    let is_vcpu = |thread: &&Thread| matches!(thread.role, Role::Vcpu(_));
+    let counts = |(wanted, waited): (f64, f64), least: f64| waited >= least && waited >= PART * wanted;
+    let Some(vm) = thread.vm.as_deref().filter(|_| is_vcpu(&thread)) else { return false };
+    let of_vm = machine.threads_of(vm).filter(is_vcpu).filter_map(wish);
+    wish(thread).is_some_and(|own| counts(own, HARM))
+        && counts(of_vm.fold((0.0, 0.0), |all, one| (all.0 + one.0, all.1 + one.1)), TOGETHER)
+}
+
+/// Whether what these threads wait for costs next to nothing, however large a part it is of what they want: starved they are, and who
+/// only manages a VM is no loss of it.
+pub(in crate::placement) fn is_harmless<'a>(machine: &Machine, victims: impl Iterator<Item = &'a Thread>) -> bool {
+    let (mut short, mut of_managers, mut wanted) = (0.0, 0.0, 0.0);
+    for thread in victims {
+        let waited = thread.wait_share.as_ref().map_or(0.0, |wait| wait.value);
+        short += waited;
+        if let (Role::Emulator, Some(vm)) = (thread.role, thread.vm.as_deref()) {
+            of_managers += waited;
+            wanted += machine.threads_of(vm).filter_map(wish).map(|(wish, _)| wish).sum::<f64>();
+        }
+    }
+    short > 0.0 && (short < HARM || of_managers == short && short < HARM * wanted)
+}
+
 /// Rules about pins that cost something where a thread waits, and nothing where none does.
 const ABOUT_WAITING: &[&str] = &[
     "PLC-OVERLAP",
@@ -36,7 +73,10 @@ pub(in crate::placement) fn weighed(model: &Model, rule: &str, mut hit: Hit) -> 
     let threads: Vec<&Thread> =
         model.machine.threads.iter().filter(|thread| is_about(rule, &hit.subject, thread)).collect();
     // One that starves is enough; that none does takes all of them.
-    let starve = threads.iter().any(|thread| starves(thread));
+    let victims: Vec<&Thread> =
+        model.verdicts.all.iter().map(|verdict| &model.machine.threads[verdict.victim]).collect();
+    let victims: Vec<&Thread> = victims.into_iter().filter(|thread| is_about(rule, &hit.subject, thread)).collect();
+    let starve = !victims.is_empty() || threads.iter().any(|thread| starves(thread));
     let measured = starve || !threads.is_empty() && threads.iter().all(|thread| thread.wait_share.is_some());
     if measured && !starve {
         hit.severity = Severity::Info;
@@ -59,7 +99,7 @@ pub(in crate::placement) fn weighed(model: &Model, rule: &str, mut hit: Hit) -> 
         return hit.with(Evidence::in_table(what, "placement.threads"));
     }
     let elsewhere = all_starve(model, rule, &hit.subject, |verdict| verdict.reporter.is_beyond_pins());
-    if measured && hit.severity < Severity::High && elsewhere {
+    if measured && (hit.severity < Severity::High && elsewhere || is_harmless(&model.machine, victims.into_iter())) {
         hit.severity = hit.severity.min(Severity::Low);
     }
     if !measured {

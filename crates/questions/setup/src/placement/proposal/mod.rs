@@ -26,7 +26,7 @@ use base::CpuSet;
 use base::number::counted;
 use guests::Guest;
 use host::Machine;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 const MOST_SHOWN: usize = 4;
 
@@ -171,6 +171,19 @@ impl Proposal {
             || self.parts_nodes(plan)
             || self.fills(plan)
             || self.idles(plan)
+            || self.shuffles(plan)
+    }
+
+    /// Whether it does nothing but swap the CPUs of vCPUs of one VM that are the same to the model, and nobody gets more by it.
+    fn shuffles(&self, plan: &Plan) -> bool {
+        let units = self.task.units.iter().zip(&plan.places);
+        let moved: Vec<_> = units.filter(|(unit, place)| unit.now.as_ref() != Some(*place)).collect();
+        let Some((first, _)) = moved.first() else { return false };
+        let is_like = |unit: &Unit| unit.kind == Kind::Vcpu && unit.vm == first.vm && unit.home == first.home;
+        let before = moved.iter().filter_map(|(unit, _)| Some(unit.now.as_ref()?.to_string()));
+        let is_swap = before.collect::<BTreeSet<_>>() == moved.iter().map(|(_, place)| place.to_string()).collect();
+        let wins = self.now().is_some_and(|now| self.missing(plan) < self.missing(now) - BUSY);
+        !wins && is_swap && moved.iter().all(|(unit, _)| is_like(unit))
     }
 
     /// Whether all that it moves are helpers that hardly run, and nobody gets more by it.
@@ -299,6 +312,11 @@ impl Proposal {
         if self.idles(plan) {
             return format!(
                 "rejected: {gain:.0} points better than now, but all that move are helpers that hardly run"
+            );
+        }
+        if self.shuffles(plan) {
+            return format!(
+                "rejected: {gain:.0} points better than now, but vCPUs of one VM would swap CPUs for nothing"
             );
         }
         if self.is_refused(plan) {

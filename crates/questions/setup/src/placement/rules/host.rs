@@ -30,11 +30,12 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-PRESSURE",
         per: "resource",
         looks_at: "The kernel's account of what tasks wait for (/proc/pressure), of the host or of a group; the run queue of \
-            all CPUs (vmstat, sar -q), where it is known how many there are.",
+            all CPUs (vmstat, sar -q), where it is known how many there are; allocations that free pages themselves (/proc/vmstat).",
         requires: &[FactKind::Pressure],
         limits: &[
             limit("of the time", strain::PRESSED, "share"),
             limit("tasks for each CPU", strain::QUEUED, "tasks"),
+            limit("allocations that wait for pages", strain::OFTEN, "times a second"),
             limit("a group reaches its limit of memory", withheld::REACHED, "times a second"),
             limit("huge pages free, of what is available", withheld::UNUSED, "ratio"),
             limit("free of a node that is full", full_node::FULL, "share"),

@@ -12,8 +12,8 @@ pub(super) const RULES: &[Rule] = &[Rule {
     per: "placement",
     looks_at: "Placements of all vCPUs, helpers, interrupts and polling threads, scored by the model; those with a \
         better score than the current one.",
-    why: "By the model of CPU shares, no thread is short of more CPU time with this placement than now, and something \
-        that it prices costs less: waiting, remote memory, interrupts on vCPUs; the placement with the largest gain per \
+    why: "By the model of CPU shares, threads get no less CPU time with this placement than now, whatever they wait for \
+        already, and something that it prices costs less: waiting, remote memory, interrupts on vCPUs; the placement with the largest gain per \
         command comes first. Caveat: the model covers CPU shares, not caches or locks; `kvmscope apply --trial 60` \
         measures the effect.",
     source: "docs/placement.md, the score; Documentation/scheduler/sched-design-CFS.rst, Linux 6.12",

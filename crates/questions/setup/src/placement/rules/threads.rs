@@ -190,7 +190,8 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "PLC-OFFLINE",
         per: "VM",
-        looks_at: "CPUs in vcpupin and emulatorpin that are not online.",
+        looks_at: "CPUs in vcpupin and emulatorpin that are not online; where threads wait, CPUs of the host that are not, and maxcpus= or nr_cpus= of its \
+            boot.",
         requires: &[FactKind::Cpus, FactKind::Definitions],
         why: "The kernel silently ignores offline CPUs in a pin, or refuses the pin when none is left. Caveat: the \
             CPU may be offline only temporarily.",
