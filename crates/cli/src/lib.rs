@@ -47,7 +47,7 @@ use base::shell::printable;
 #[cfg(all(feature = "labs", target_arch = "x86_64", target_os = "linux"))]
 use bench::Bench;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use exit::Exit;
+use exit::{Exit, WrongUse};
 #[cfg(all(feature = "labs", target_arch = "x86_64", target_os = "linux"))]
 use lab::Lab;
 #[cfg(all(not(feature = "labs"), target_arch = "x86_64", target_os = "linux"))]
@@ -89,6 +89,7 @@ enum Command {
     Budget(budget::Budget),
     Clocks(clocks::Clocks),
     Apply(apply::Apply),
+    #[command(alias = "diff")]
     Compare(compare::Compare),
     History(history::History),
     Agent(Box<agent::Agent>),
@@ -103,7 +104,14 @@ enum Command {
 /// The program: its arguments are those of the process.
 pub fn main() -> ExitCode {
     completions::answer();
-    let outcome = match parsed(with_command(std::env::args_os().collect())).command {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    if let Some(word) = unexpanded(&arguments) {
+        let text = format!(
+            "no shell has expanded the ~ of {word}: write $HOME, or the path as a word of its own, without quotes"
+        );
+        return Exit::from_error(WrongUse(text).into()).into();
+    }
+    let outcome = match parsed(with_command(arguments)).command {
         Command::Report(report) => report.run(),
         Command::Cut(cut) => cut.run(),
         Command::Record(record) => record.run(),
@@ -146,6 +154,14 @@ fn parsed(arguments: Vec<OsString>) -> Program {
         said.lines().for_each(|line| eprintln!("{}", printable(line)));
         std::process::exit(error.exit_code())
     })
+}
+
+/// A path below a directory called `~`, which nobody means: shells expand it neither in quotes nor behind `--html=`.
+fn unexpanded(arguments: &[OsString]) -> Option<&str> {
+    let is_home = |path: &str| path == "~" || path.starts_with("~/");
+    let of_option = |word: &str| word.starts_with("--") && word.split_once('=').is_some_and(|(_, path)| is_home(path));
+    let ours = arguments.iter().filter_map(|word| word.to_str()).take_while(|word| *word != "--");
+    ours.skip(1).find(|word| is_home(word) || of_option(word))
 }
 
 /// The same arguments, behind `report` where the user named no command and something that is there: `kvmscope paste.txt`.

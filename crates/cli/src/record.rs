@@ -120,6 +120,7 @@ impl Record {
         let now = Utc::of(SystemTime::now());
         let destination = self.destination.of("record", now)?;
         let status = Status::new(self.quiet, !self.no_progress);
+        Mounted::able(Path::new("/"))?;
         // Until events are recorded a signal ends this at once, and nothing is left: it would be a recording of nothing.
         let interrupt = Interrupt::watch()?;
         let mut live = interrupt.making(

@@ -1,6 +1,7 @@
 //! Do commands leave nothing behind when Ctrl-C, SIGTERM or a hangup ends them? Each is sent the signal once it has made
 //! something that would stay.
 
+use super::record::text;
 use assert_cmd::cargo::cargo_bin;
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::Path;
@@ -36,10 +37,6 @@ fn once_made(place: &Path, mut child: Child, signal: Signal) -> Option<Output> {
     }
     send(&child, signal);
     Some(child.wait_with_output().unwrap())
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 #[test]

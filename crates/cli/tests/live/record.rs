@@ -41,7 +41,7 @@ fn record(place: &Path, arguments: &[&str]) -> Output {
     kvmscope(place).arg("record").args(arguments).output().unwrap()
 }
 
-fn text(bytes: &[u8]) -> String {
+pub(super) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
@@ -367,4 +367,15 @@ fn a_guest_causes_the_same_events_as_perf_counts() {
     ours.retain(|name, _| EVENTS.contains(&name.as_str()));
     println!("perf and we counted {theirs:?}");
     assert_eq!(ours, theirs);
+}
+
+#[test]
+fn without_root_nothing_is_begun() {
+    let place = tempfile::tempdir().unwrap();
+    let mut nobody = Command::new("setpriv");
+    nobody.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(cargo_bin("kvmscope")).arg("record");
+    let output =
+        nobody.current_dir("/tmp").args(["--seconds", "1", "-o"]).arg(place.path().join("web")).output().unwrap();
+    let said = text(&output.stderr);
+    assert!(output.status.code() == Some(1) && said.contains("run as root") && !said.contains("self-check"), "{said}");
 }

@@ -1,5 +1,6 @@
 //! `kvmscope snapshot` as its users meet it.
 
+use super::record::text;
 use assert_cmd::Command;
 use base::recording::{PartKind, Recording};
 use std::fs;
@@ -7,8 +8,7 @@ use std::path::Path;
 
 fn kvmscope(arguments: &[&str]) -> (i32, String, String) {
     let output = Command::cargo_bin("kvmscope").unwrap().args(arguments).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
 }
 
 fn utf8(path: &Path) -> &str {

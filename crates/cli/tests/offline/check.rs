@@ -1,9 +1,8 @@
 //! `kvmscope check` as its users meet it.
 
-use crate::program::kvmscope;
+use crate::program::{kvmscope, utf8};
 use serde_json::Value;
 use std::fs;
-use std::path::Path;
 
 fn json(arguments: &[&str]) -> Value {
     let (code, out, complaints) = kvmscope(&[arguments, &["--json"]].concat());
@@ -19,10 +18,6 @@ fn state(answer: &Value, level: &str, feature: &str) -> Option<String> {
     let rows = table["rows"].as_array().unwrap();
     let row = rows.iter().find(|row| row[1] == level && row[2] == feature)?;
     Some(row[3].as_str().unwrap().to_owned())
-}
-
-fn utf8(path: &Path) -> &str {
-    path.to_str().unwrap()
 }
 
 #[test]

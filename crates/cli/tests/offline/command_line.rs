@@ -1,6 +1,6 @@
 //! The program as its users meet it: help, mistakes, exit codes.
 
-use crate::program::ended;
+use crate::program::{ended, fails, kvmscope as run, utf8};
 use assert_cmd::Command;
 use std::fs;
 use std::path::Path;
@@ -11,28 +11,20 @@ fn kvmscope(arguments: &[&str]) -> Command {
     command
 }
 
-/// Exit code, stdout, stderr.
-fn run(arguments: &[&str]) -> (i32, String, String) {
-    ended(kvmscope(arguments).output().unwrap())
-}
-
-/// Runs, and expects no answer, the exit code, and the words in what is said about it.
-fn fails(arguments: &[&str], code: i32, words: &[&str]) {
-    let (found, stdout, stderr) = run(arguments);
-    assert_eq!(found, code, "{arguments:?}: {stderr}");
-    assert_eq!(stdout, "", "{arguments:?}: stdout is the answer alone");
-    for word in words {
-        assert!(stderr.contains(word), "{arguments:?} says nothing of `{word}`: {stderr}");
-    }
-}
-
-fn utf8(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
-
 #[test]
 fn what_a_terminal_would_obey_is_not_repeated() {
     fails(&["plan", "migration", "\u{9b}2J"], 2, &["\\u{9b}2J"]);
+}
+
+#[test]
+fn no_directory_is_called_tilde() {
+    for word in ["--html=~/page.html", "~/web", "~"] {
+        fails(&["report", word], 2, &["$HOME", word]);
+    }
+    assert!(
+        !run(&["record", "--seconds", "x", "--", "ls", "~/x"]).2.contains("$HOME"),
+        "a command's words are its own"
+    );
 }
 
 #[test]
@@ -178,6 +170,7 @@ fn every_shell_completes_rules_budgets_cards_and_nothing_internal() {
         ] {
             assert!(completed(words).contains(candidate), "{shell} {words:?}: {}", completed(words));
         }
+        assert!(!run(&["explain", "--help"]).1.contains("NST-RATIO"), "the help does not list them");
         assert!(!completed(&["lab", ""]).contains("inside") && completed(&["lab", ""]).contains("nested"), "{shell}");
     }
 }

@@ -122,8 +122,3 @@ fn the_other_ways_to_name_machines_lead_to_the_rest_too() {
     let notes = "seed-vhost/L0/notes/5-lscpu.txt";
     assert!(answer(&["check", "--paste", notes]).contains(&format!("kvmscope check --all --paste {notes}")));
 }
-
-#[test]
-fn the_help_lists_no_rules() {
-    assert!(!answer(&["explain", "--help"]).contains("NST-RATIO"));
-}

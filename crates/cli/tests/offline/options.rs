@@ -1,6 +1,6 @@
 //! Options mean what they say: what is not there is refused with the nearest name, what is there is not written over.
 
-use crate::program::{ended, fixture_named};
+use crate::program::{ended, fails, fixture_named};
 use assert_cmd::Command;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,16 +11,6 @@ fn kvmscope(arguments: &[&str]) -> Command {
     let mut command = Command::cargo_bin("kvmscope").unwrap();
     command.args(arguments).env_remove("COLUMNS").env_remove("LC_ALL").env_remove("LC_CTYPE").env("LANG", "C.UTF-8");
     command
-}
-
-/// Runs, and expects no answer, the exit code, and the words in what is said about it.
-fn fails(arguments: &[&str], code: i32, words: &[&str]) {
-    let (found, stdout, stderr) = ended(kvmscope(arguments).output().unwrap());
-    assert_eq!(found, code, "{arguments:?}: {stderr}");
-    assert_eq!(stdout, "", "{arguments:?}: stdout is the answer alone");
-    for word in words {
-        assert!(stderr.contains(word), "{arguments:?} says nothing of `{word}`: {stderr}");
-    }
 }
 
 fn answers(arguments: &[&str]) -> String {

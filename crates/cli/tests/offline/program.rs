@@ -29,6 +29,10 @@ pub(crate) fn fixture_named(name: &str) -> String {
     fixture(name).to_str().unwrap().to_owned()
 }
 
+pub(crate) fn utf8(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
 /// Names of everything in `directory`, hidden files too.
 pub(crate) fn names(directory: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(directory).unwrap();
@@ -53,4 +57,14 @@ pub(crate) fn commands() -> Vec<String> {
     assert_eq!(kvmscope(&[OsStr::new("man"), pages.path().as_os_str()]).0, 0);
     let command = |name: String| Some(name.strip_prefix("kvmscope-")?.strip_suffix(".1")?.replace('-', " "));
     names(pages.path()).into_iter().filter_map(command).collect()
+}
+
+/// Runs, and expects no answer, the exit code, and the words in what is said about it.
+pub(crate) fn fails(arguments: &[&str], code: i32, words: &[&str]) {
+    let (found, stdout, stderr) = kvmscope(arguments);
+    assert_eq!(found, code, "{arguments:?}: {stderr}");
+    assert_eq!(stdout, "", "{arguments:?}: stdout is the answer alone");
+    for word in words {
+        assert!(stderr.contains(word), "{arguments:?} says nothing of `{word}`: {stderr}");
+    }
 }

@@ -1,5 +1,6 @@
 //! `kvmscope report --symbols`: functions of a guest whose trace carries no symbols, by its System.map.
 
+use crate::program::fixture;
 use assert_cmd::Command;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -8,12 +9,8 @@ use std::path::{Path, PathBuf};
 const HALT: u64 = 0xffff_ffff_b945_92ea;
 const LINKED: u64 = 0xffff_ffff_81a5_92ea;
 
-fn fixture() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/svm-linux")
-}
-
 fn report(symbols: &str) -> Value {
-    let fixture = fixture();
+    let fixture = fixture("svm-linux");
     let arguments = ["report", "--json", "--no-progress", "--symbols", symbols, fixture.to_str().unwrap()];
     let output = Command::cargo_bin("kvmscope").unwrap().args(arguments).assert().success().get_output().clone();
     serde_json::from_slice(&output.stdout).unwrap()
@@ -66,7 +63,7 @@ fn a_file_that_names_nothing_is_said() {
 
 #[test]
 fn a_file_that_is_not_there_is_named() {
-    let fixture = fixture();
+    let fixture = fixture("svm-linux");
     let arguments = ["report", "--symbols", "L1=/nowhere/System.map", fixture.to_str().unwrap()];
     let output = Command::cargo_bin("kvmscope").unwrap().args(arguments).assert().code(1);
     assert!(String::from_utf8_lossy(&output.get_output().stderr).contains("/nowhere/System.map"));

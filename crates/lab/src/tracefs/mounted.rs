@@ -23,6 +23,17 @@ pub struct Mounted {
 }
 
 impl Mounted {
+    /// Whether it is there, or can be mounted by us.
+    ///
+    /// # Errors
+    /// If it is not, and we are not root.
+    pub fn able(host: &Path) -> Result<(), Error> {
+        Tracefs::find(host).map(drop).or_else(|missing| match rustix::process::geteuid().is_root() {
+            true => Ok(()),
+            false => Err(missing),
+        })
+    }
+
     /// Finds it below the host's root directory, or mounts it there.
     ///
     /// # Errors

@@ -68,7 +68,10 @@ impl Vnfs {
                 Err(Error::Died(why)) if left > 0 => {
                     switch.check()?;
                     (watch.say)(&format!("{why}; starting it again"));
+                    // The switch connects anew to each port: to one whose handshake failed it may never do so again.
+                    switch.unwire(wiring)?;
                     switch.forget_sockets(wiring)?;
+                    switch.wire(wiring)?;
                 }
                 other => return other.map_err(|error| switch.with_its_warning(error)),
             }
