@@ -29,7 +29,8 @@ pack() {
     install -D -m 644 docs/*.md -t "$documents/docs"
     install -D -m 644 docs/screenshots/timeline.png -t "$documents/docs/screenshots"
     tools/licences.py kvmscope "kvmscope/$4" >"$documents/THIRD-PARTY"
-    install -D -m 644 packaging/kvmscope-agent.service -t "$tree/usr/lib/systemd/system"
+    # The slim program has no agent.
+    [ -n "$3" ] || install -D -m 644 packaging/kvmscope-agent.service -t "$tree/usr/lib/systemd/system"
     find "$tree" -type d -exec chmod 755 {} +
     find "$tree" -type f ! -name kvmscope -exec chmod 644 {} +
 
