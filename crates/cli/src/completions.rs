@@ -37,6 +37,10 @@ impl Completions {
         // Into memory first: stdout may be a closed pipe.
         let mut script = Vec::new();
         shell.write_registration(ASKED, "kvmscope", "kvmscope", "kvmscope", &mut script)?;
+        if matches!(self.shell, Known::Zsh) {
+            // A file below $fpath is called for the first completion, and has to answer it.
+            script.extend(b"[ \"$funcstack[1]\" != _kvmscope ] || _clap_dynamic_completer_kvmscope \"$@\"\n");
+        }
         std::io::stdout().write_all(&script)?;
         Ok(Exit::Answered)
     }

@@ -14,14 +14,15 @@ const GROUPS: &[(&str, &[&str])] = &[
 ];
 
 /// `program` with its help in these groups.
-pub(crate) fn grouped(program: Command) -> Command {
+pub(crate) fn grouped(mut program: Command) -> Command {
+    // Then it has its command `help`, too.
+    program.build();
     let mut help = String::from("{about}\n\n{usage-heading} {usage}\n");
     for (group, names) in GROUPS {
         help += &format!("\n{group}:\n");
-        for name in *names {
-            let about = program.find_subcommand(name).and_then(Command::get_about).map(ToString::to_string);
-            let about = about.unwrap_or_else(|| "Print the help of a command".to_owned());
-            help += &format!("  {name:<11}  {about}\n");
+        for command in names.iter().filter_map(|name| program.find_subcommand(name)) {
+            let about = command.get_about().map_or(String::new(), ToString::to_string);
+            help += &format!("  {:<11}  {about}\n", command.get_name());
         }
     }
     program.help_template(help + "\nOptions:\n{options}{after-help}")
@@ -37,11 +38,8 @@ mod tests {
         let program = crate::Program::command();
         for command in program.get_subcommands().filter(|command| !command.is_hide_set()) {
             let name = command.get_name();
-            assert_eq!(
-                GROUPS.iter().flat_map(|(_, names)| *names).filter(|known| **known == name).count(),
-                1,
-                "{name}"
-            );
+            let places = GROUPS.iter().flat_map(|(_, names)| *names).filter(|known| **known == name);
+            assert_eq!(places.count(), 1, "{name}");
             let about = command.get_about().map_or(0, |about| about.to_string().len());
             assert!((1..=65).contains(&about), "{name}: 80 columns, {about} letters");
         }

@@ -106,9 +106,7 @@ pub fn main() -> ExitCode {
     completions::answer();
     let arguments: Vec<OsString> = std::env::args_os().collect();
     if let Some(word) = unexpanded(&arguments) {
-        let text = format!(
-            "no shell has expanded the ~ of {word}: write $HOME, or the path as a word of its own, without quotes"
-        );
+        let text = format!("no shell has expanded the ~ of {word}: write $HOME in its place");
         return Exit::from_error(WrongUse(text).into()).into();
     }
     let outcome = match parsed(with_command(arguments)).command {

@@ -211,8 +211,17 @@ impl Folder {
         {
             return Ok(*known);
         }
-        if bytes > MOST_TEXT || bytes > *left {
-            return Ok(if trace::looks_like_trace(path) { Known::Whole } else { Known::Nothing });
+        let unread = if bytes > MOST_TEXT {
+            let most = base::number::bytes(MOST_TEXT as f64);
+            Some(format!("no trace by its beginning, and a list reads no text above {most}: `kvmscope FILE` does"))
+        } else if bytes > *left {
+            let most = base::number::bytes(MOST_TEXTS as f64);
+            Some(format!("not looked at yet: a list reads {most} of new text, and the next one goes on"))
+        } else {
+            None
+        };
+        if let Some(why) = unread {
+            return if trace::looks_like_trace(path) { Ok(Known::Whole) } else { Err(why) };
         }
         *left -= bytes;
         let known = intake::known(path).map_err(|error| error.to_string())?;

@@ -99,6 +99,8 @@ impl Guest {
     fn comes_up(&mut self, stop: &AtomicBool) -> Result<(), Error> {
         let since = Instant::now();
         loop {
+            // Asked first: what it said before it ended is on the console then.
+            let has_ended = self.qemu.has_ended();
             let console = self.qemu.said();
             let said = || console.lines().filter_map(|line| Some(line.split_once(SAYS)?.1.trim_end()));
             if said().any(|line| line == FORWARDS) {
@@ -107,7 +109,9 @@ impl Guest {
             let end = || console.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("nothing").to_owned();
             let why = match said().find_map(|line| line.strip_prefix(FAILED)) {
                 Some(why) => why.to_owned(),
-                None if self.qemu.has_ended() => format!("QEMU ended {}", self.qemu.complaint()),
+                None if has_ended => {
+                    format!("QEMU ended {}; its console ends with: {}", self.qemu.complaint(), end())
+                }
                 None if since.elapsed() > BOOTS => {
                     format!("it does not forward after {} s; its console ends with: {}", BOOTS.as_secs(), end())
                 }

@@ -91,6 +91,14 @@ fn a_paste_is_served_as_the_command_reads_it_and_each_of_its_runs_has_an_id() {
     let left_out = &client.json("/api/recordings")["left_out"];
     assert_eq!(left_out[0]["why"], "neither a trace, a packed recording nor text that is read");
     assert!(left_out.as_array().unwrap().len() == 1, "{left_out}");
+    // What was not read is not called unreadable.
+    std::fs::write(place.path().join("long.txt"), format!("{machine}\n{}", "no more of that\n".repeat(300_000)))
+        .unwrap();
+    let left_out = &client.json("/api/recordings")["left_out"];
+    assert!(
+        left_out[0]["why"].as_str().unwrap().ends_with("a list reads no text above 4.2 MB: `kvmscope FILE` does"),
+        "{left_out}"
+    );
 }
 
 #[test]
