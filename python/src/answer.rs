@@ -1,6 +1,7 @@
 //! What a command answers, shared by the report and all that is taken out of it.
 
 use crate::error::Failure;
+use crate::table::signed;
 use arrow_array::RecordBatch;
 use base::Problem;
 use base::Section;
@@ -86,6 +87,7 @@ impl Answer {
         }
         let emulated = self.recording.emulated.map(Emulator::name);
         let made = columnar::record_batch(&self.sections[place].tables[table], emulated).map_err(Failure::no_answer)?;
+        let made = signed(made).map_err(Failure::no_answer)?;
         Ok(kept.get_or_init(|| made))
     }
 

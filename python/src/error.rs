@@ -52,9 +52,21 @@ impl Failure {
 impl From<analysis::Error> for Failure {
     fn from(error: analysis::Error) -> Self {
         match error {
-            analysis::Error::NoSuch(_) => Self::usage(error),
+            analysis::Error::NoSuch(_) | analysis::Error::Outside(_) => Self::usage(in_python(&error.to_string())),
             _ => Self::no_answer(error),
         }
+    }
+}
+
+/// A sentence of the program about its options as one about the arguments of Python: `--vm x: ..` becomes `vm='x': ..`.
+fn in_python(sentence: &str) -> String {
+    let sentence = sentence.replace("--from and --to are seconds since", "from_ns and to_ns are nanoseconds since");
+    let option = sentence.strip_prefix("--").and_then(|rest| rest.split_once(": "));
+    let named = option.and_then(|(option, rest)| Some((option.split_once(' ')?, rest)));
+    match named {
+        Some((("vcpu", value), rest)) => format!("vcpu={value}: {rest}"),
+        Some(((name, value), rest)) => format!("{name}='{value}': {rest}"),
+        None => sentence,
     }
 }
 

@@ -1,7 +1,8 @@
 //! Which columns events have, and how rows become columns.
 //!
 //! Beside the fields that the trace describes there are `time_ns` since the recording's first event, `cpu`, `tid` and `event`, the
-//! event's name. A field that is called like one of these is called `field_cpu`, `field_tid`, ...
+//! event's name. A field that is called like one of these is called `field_cpu`, `field_tid`, ... Exits of guests have a `reason` too:
+//! the name of their number, which means something else on Intel, AMD and arm64.
 
 use crate::error::Failure;
 use arrow_array::builder::{
@@ -14,7 +15,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use trace::batch::NO_TID;
 use trace::request::MOST_FIELDS;
-use trace::{Event, EventType, Facts, FieldKind, Request, Wanted};
+use trace::{Event, EventType, FieldKind, Request, Trace, Wanted};
+use walk::Isa;
+use walk::events::exit_reason::reason;
+use walk::events::roles::{ROWS, Role, exit, inject};
+use walk::events::vendor;
 
 /// Columns that every event has.
 const OWN: [(&str, Own); 4] = [("time_ns", Own::Time), ("cpu", Own::Cpu), ("tid", Own::Tid), ("event", Own::Event)];
@@ -32,6 +37,33 @@ enum Column {
     Own(Own),
     /// A field: how it is read, and its place among the wanted fields of each kind of event.
     Field(FieldKind, usize),
+    /// Why the guest was left, by name: the first of the places of its number, its instruction set and its name, which follow each
+    /// other, and the instruction set where the event names none.
+    Reason(usize, Isa),
+}
+
+/// The column of [`Column::Reason`].
+const REASON: &str = "reason";
+
+/// The fields that tell why a guest was left, under any of their names: the number, the instruction set, the name.
+fn reason_fields() -> [Vec<String>; 3] {
+    let of = |role: Role, place: usize| {
+        let row = ROWS.iter().find(|row| row.role == role);
+        row.map_or(&[][..], |row| row.fields[place]).iter().map(|name| (*name).to_owned())
+    };
+    [
+        of(Role::Exit, exit::REASON).chain(of(Role::Inject, inject::REASON)).collect(),
+        of(Role::Exit, exit::ISA).collect(),
+        of(Role::Exit, exit::REASON_NAME).chain(of(Role::Inject, inject::REASON_NAME)).collect(),
+    ]
+}
+
+/// Whether one of these events is an exit, and none has a field of its own that is called `reason`.
+fn have_reason(kinds: &[&EventType]) -> bool {
+    let [number, _, name] = reason_fields();
+    let tells =
+        |kind: &&EventType| kind.fields.iter().any(|field| number.contains(&field.name) || name.contains(&field.name));
+    kinds.iter().any(tells) && !kinds.iter().any(|kind| kind.fields.iter().any(|field| field.name == REASON))
 }
 
 /// The kinds of events that are wanted, and the columns of a row.
@@ -49,11 +81,12 @@ impl Kinds {
     /// # Errors
     /// If it has no such event or column.
     pub(crate) fn of(
-        facts: &Facts,
+        trace: &dyn Trace,
         names: &[String],
         columns: Option<&[String]>,
         about: HashMap<String, String>,
     ) -> Result<Self, Failure> {
+        let facts = trace.facts();
         let file = facts.path.display();
         let kinds = names.iter().map(|name| {
             let wanted = Wanted { names: vec![name.clone()], fields: Vec::new() };
@@ -70,14 +103,15 @@ impl Kinds {
         let called = |field: &str| {
             if OWN.iter().any(|(own, _)| *own == field) { format!("field_{field}") } else { field.to_owned() }
         };
-        let known: Vec<String> =
-            OWN.iter().map(|(own, _)| (*own).to_owned()).chain(fields.iter().map(|(name, _)| called(name))).collect();
+        let reason = have_reason(&kinds).then(|| REASON.to_owned());
+        let own = OWN.iter().map(|(own, _)| (*own).to_owned());
+        let known: Vec<String> = own.chain(fields.iter().map(|(name, _)| called(name))).chain(reason).collect();
         let wanted: Vec<String> = match columns {
             Some(columns) => columns.to_vec(),
             // The name of the event says nothing where there is one kind.
             None => known.iter().filter(|name| kinds.len() > 1 || *name != "event").cloned().collect(),
         };
-        let (mut of_rows, mut asked): (Vec<(String, Column)>, Vec<String>) = (Vec::new(), Vec::new());
+        let (mut of_rows, mut asked): (Vec<(String, Column)>, Vec<Vec<String>>) = (Vec::new(), Vec::new());
         for name in wanted {
             let column = match known.iter().position(|column| *column == name) {
                 None => {
@@ -86,11 +120,16 @@ impl Kinds {
                     return Err(Failure::Usage(format!("{of} in {file} has no column `{name}`: {instead}")));
                 }
                 Some(place) if place < OWN.len() => Column::Own(OWN[place].1),
-                Some(place) => {
-                    let (field, kind) = &fields[place - OWN.len()];
-                    asked.push((*field).to_owned());
-                    Column::Field(*kind, asked.len() - 1)
-                }
+                Some(place) => match fields.get(place - OWN.len()) {
+                    Some((field, kind)) => {
+                        asked.push(vec![(*field).to_owned()]);
+                        Column::Field(*kind, asked.len() - 1)
+                    }
+                    None => {
+                        asked.extend(reason_fields());
+                        Column::Reason(asked.len() - 3, vendor::of(trace))
+                    }
+                },
             };
             of_rows.push((name, column));
         }
@@ -100,7 +139,6 @@ impl Kinds {
                 asked.len()
             )));
         }
-        let asked: Vec<Vec<String>> = asked.into_iter().map(|field| vec![field]).collect();
         let wanted = |name: &String| Wanted { names: vec![name.clone()], fields: asked.clone() };
         let request = Request { events: names.iter().map(wanted).collect() };
         Ok(Self { request, names: kinds.iter().map(|kind| kind.name.clone()).collect(), columns: of_rows, about })
@@ -150,11 +188,12 @@ fn fields_of<'f>(kinds: &[&'f EventType]) -> Result<Vec<(&'f str, FieldKind)>, F
 impl Column {
     fn data_type(&self) -> DataType {
         match self {
-            Self::Own(Own::Time) | Self::Field(FieldKind::Unsigned, _) => DataType::UInt64,
+            Self::Field(FieldKind::Unsigned, _) => DataType::UInt64,
             Self::Own(Own::Cpu) => DataType::UInt32,
             Self::Own(Own::Tid) => DataType::Int32,
-            Self::Own(Own::Event) | Self::Field(FieldKind::Text, _) => DataType::Utf8,
-            Self::Field(FieldKind::Signed, _) => DataType::Int64,
+            Self::Own(Own::Event) | Self::Field(FieldKind::Text, _) | Self::Reason(..) => DataType::Utf8,
+            // Times are subtracted from each other.
+            Self::Own(Own::Time) | Self::Field(FieldKind::Signed, _) => DataType::Int64,
             Self::Field(FieldKind::Float, _) => DataType::Float64,
             Self::Field(FieldKind::Bytes, _) => DataType::Binary,
         }
@@ -206,7 +245,11 @@ impl<'k> Columns<'k> {
         let text = |content: &[u8]| String::from_utf8_lossy(content).into_owned();
         for ((_, column), values) in self.kinds.columns.iter().zip(&mut self.values) {
             match (column, values) {
-                (Column::Own(Own::Time), Values::U64(values)) => values.append_value(at_ns),
+                (Column::Own(Own::Time), Values::I64(values)) => values.append_value(at_ns.cast_signed()),
+                (Column::Reason(at, silent), Values::Text(values)) => {
+                    let is_exit = event.get(*at).is_some() || event.content(at + 2).is_some();
+                    values.append_option(is_exit.then(|| reason(event, *at, at + 1, at + 2, *silent).name()));
+                }
                 (Column::Own(Own::Cpu), Values::U32(values)) => values.append_value(event.cpu),
                 (Column::Own(Own::Tid), Values::I32(values)) => {
                     values.append_option((event.tid != NO_TID).then_some(event.tid));

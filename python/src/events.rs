@@ -79,7 +79,16 @@ impl Drop for Batches {
 pub struct EventStream {
     schema: SchemaRef,
     lost: Arc<Lost>,
-    batches: Mutex<Option<Batches>>,
+    state: Mutex<State>,
+}
+
+/// How far a stream is.
+enum State {
+    Reading(Batches),
+    /// All of it was taken.
+    Ended,
+    /// It was closed, or handed to an Arrow library, which takes what is left.
+    Gone,
 }
 
 impl EventStream {
@@ -94,7 +103,7 @@ impl EventStream {
         columns: Option<&[String]>,
     ) -> Result<Self, Failure> {
         let about = about("events", kept.input().recording.emulated);
-        let kinds = Kinds::of(kept.input().parts[place].trace.facts(), names, columns, about)?;
+        let kinds = Kinds::of(&*kept.input().parts[place].trace, names, columns, about)?;
         let (schema, lost) = (kinds.schema(), Arc::new(Lost::default()));
         let (send, receive) = sync_channel(AHEAD);
         let failed = send.clone();
@@ -130,25 +139,47 @@ impl EventStream {
         });
         thread.map_err(|error| Failure::no_answer(format!("no thread can be started: {error}")))?;
         let batches = Batches { receive: Mutex::new(receive), stop, asked_by: std::thread::current().id() };
-        Ok(Self { schema, lost, batches: Mutex::new(Some(batches)) })
+        Ok(Self { schema, lost, state: Mutex::new(State::Reading(batches)) })
     }
 
     /// The next batch; signals of Python are looked at while it is waited for, and once however soon it comes.
     fn next_batch(&self, py: Python<'_>) -> PyResult<Option<RecordBatch>> {
         loop {
             py.check_signals()?;
-            let next = py.detach(|| self.lock().as_ref().map(|batches| batches.within(TICK)));
+            let next = py.detach(|| match &*self.lock() {
+                State::Reading(batches) => Ok(Some(batches.within(TICK))),
+                State::Ended => Ok(None),
+                State::Gone => Err(taken()),
+            })?;
             match next {
-                None | Some(Err(RecvTimeoutError::Disconnected)) => return Ok(None),
+                None => return Ok(None),
                 Some(Ok(batch)) => return Ok(Some(batch.map_err(Failure::no_answer)?)),
                 Some(Err(RecvTimeoutError::Timeout)) => {}
+                Some(Err(RecvTimeoutError::Disconnected)) => {
+                    let mut state = self.lock();
+                    if matches!(*state, State::Reading(_)) {
+                        *state = State::Ended;
+                    }
+                }
             }
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Batches>> {
-        self.batches.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Refuses to begin to read what is not there any more: no rows would look like a recording without these events.
+    fn still_there(&self) -> PyResult<()> {
+        match &*self.lock() {
+            State::Reading(_) => Ok(()),
+            State::Ended | State::Gone => Err(taken()),
+        }
     }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn taken() -> PyErr {
+    UsageError::new_err("these events were read, or the stream was closed; ask the recording for them again")
 }
 
 #[pymethods]
@@ -180,7 +211,7 @@ impl EventStream {
 
     /// Ends the reading; the rows that were not taken are gone.
     fn close(&self) {
-        self.lock().take();
+        *self.lock() = State::Gone;
     }
 
     /// All rows that are left, as one table.
@@ -188,6 +219,7 @@ impl EventStream {
     /// >>> len(kvmscope.open(fixtures / "nested-svm-toy").events("kvm_exit").read_all())
     /// 1828
     fn read_all(&self, py: Python<'_>) -> PyResult<Table> {
+        self.still_there()?;
         let mut all = Vec::new();
         while let Some(batch) = self.next_batch(py)? {
             all.push(batch);
@@ -204,8 +236,9 @@ impl EventStream {
         self.close();
     }
 
-    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
-        slf
+    fn __iter__(slf: PyRef<'_, Self>) -> PyResult<PyRef<'_, Self>> {
+        slf.still_there()?;
+        Ok(slf)
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Table>> {
@@ -219,9 +252,9 @@ impl EventStream {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyCapsule>>,
     ) -> PyArrowResult<Bound<'py, PyCapsule>> {
-        let batches = self.lock().take().ok_or_else(|| {
-            UsageError::new_err("these events are read, or are being read; ask the recording for them again")
-        })?;
+        let State::Reading(batches) = std::mem::replace(&mut *self.lock(), State::Gone) else {
+            return Err(taken().into());
+        };
         stream(py, &self.schema, batches, requested_schema)
     }
 

@@ -8,6 +8,7 @@ use crate::opening::{Opened, opened};
 use crate::report::{Asked, Report};
 use crate::table::Table;
 use crate::timeline::{Timeline, chains_of};
+use crate::value::whole;
 use analysis::facts::timeline::draw;
 use analysis::{Answers, Case, Given, Input};
 use base::timeline::Drawn;
@@ -107,12 +108,14 @@ impl Recording {
         budget: Option<PathBuf>,
         level: Option<String>,
         vm: Option<String>,
-        vcpu: Option<u32>,
-        from_ns: Option<u64>,
-        to_ns: Option<u64>,
+        vcpu: Option<i128>,
+        from_ns: Option<i128>,
+        to_ns: Option<i128>,
         witness: Option<String>,
     ) -> PyResult<Report> {
         let kept = Arc::clone(&self.kept);
+        let vcpu = whole("vcpu", vcpu)?;
+        let (from_ns, to_ns) = (whole("from_ns", from_ns)?, whole("to_ns", to_ns)?);
         let asked = Asked { budget, level, vm, vcpu, from_ns, to_ns, witness };
         let answer = job::run(py, move || kept.answer(&asked))??;
         Ok(Report { answer })
@@ -123,8 +126,9 @@ impl Recording {
     /// >>> kvmscope.open(fixtures / "nested-svm-toy").timeline(0)
     /// <kvmscope.Timeline nested-svm-toy: 1 lane, 0 to 813969290 ns>
     #[pyo3(signature = (vcpu=None, *, vm=None))]
-    fn timeline(&self, py: Python<'_>, vcpu: Option<u32>, vm: Option<String>) -> PyResult<Timeline> {
+    fn timeline(&self, py: Python<'_>, vcpu: Option<i128>, vm: Option<String>) -> PyResult<Timeline> {
         let kept = Arc::clone(&self.kept);
+        let vcpu = whole("vcpu", vcpu)?;
         Ok(job::run(py, move || Timeline::of(&kept, vcpu, vm))??)
     }
 
@@ -157,8 +161,20 @@ impl Recording {
     /// >>> sum(len(batch) for batch in events)
     /// 1828
     #[pyo3(signature = (event, columns=None, *, trace=0))]
-    fn events(&self, event: &Bound<'_, PyAny>, columns: Option<Vec<String>>, trace: usize) -> PyResult<EventStream> {
+    fn events(
+        &self,
+        event: &Bound<'_, PyAny>,
+        columns: Option<&Bound<'_, PyAny>>,
+        trace: i128,
+    ) -> PyResult<EventStream> {
         let names = event.extract::<String>().map(|name| vec![name]).or_else(|_| event.extract::<Vec<String>>())?;
+        if let Some(column) = columns.and_then(|columns| columns.extract::<String>().ok()) {
+            let sentence =
+                format!("columns='{column}': write a list of columns; several kinds of events are a list too");
+            return Err(Failure::Usage(sentence).into());
+        }
+        let columns = columns.map(|columns| columns.extract::<Vec<String>>()).transpose()?;
+        let trace: usize = whole("trace", Some(trace))?.unwrap_or(0);
         let traces = self.kept.input().parts.len();
         if trace >= traces {
             let title = self.kept.input().recording.title();

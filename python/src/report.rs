@@ -4,12 +4,11 @@ use crate::answer::Answer;
 use crate::error::Failure;
 use crate::finding::Finding;
 use crate::section::Section;
-use crate::value::to_python;
+use crate::value::{named, to_python};
 use analysis::Given;
 use analysis::facts::budget::{self, Budget};
 use base::{Level, Narrow, Span};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -84,8 +83,8 @@ impl Report {
     ///
     /// Where two sections have one id, the second one is called by its id and `#2`.
     #[getter]
-    fn sections<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let sections = PyDict::new(py);
+    fn sections<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let sections = named(py, "section")?;
         for (place, section) in self.answer.sections.iter().enumerate() {
             let twins = self.answer.sections[..place].iter().filter(|earlier| earlier.id == section.id).count();
             let name = if twins == 0 { section.id.to_owned() } else { format!("{}#{}", section.id, twins + 1) };

@@ -3,9 +3,8 @@
 use crate::answer::Answer;
 use crate::finding::Finding;
 use crate::table::Table;
-use crate::value::to_python;
+use crate::value::{named, to_python};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use std::sync::Arc;
 
 /// The answer to one question.
@@ -60,8 +59,8 @@ impl Section {
     /// >>> flow.tables["exits"].columns[:4]
     /// ['machine', 'vm', 'vcpu', 'level']
     #[getter]
-    fn tables<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let tables = PyDict::new(py);
+    fn tables<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let tables = named(py, "table")?;
         for (at, table) in self.own().tables.iter().enumerate() {
             tables.set_item(table.spec.name, Table::of_answer(&self.answer, self.place, at))?;
         }

@@ -2,8 +2,10 @@
 
 use crate::answer::Answer;
 use crate::error::Failure;
-use arrow_array::{ArrayRef, RecordBatch, StructArray};
-use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StructArray};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use base::recording::Emulator;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
@@ -142,6 +144,29 @@ impl Table {
 pub(crate) fn about(name: &str, emulated: Option<Emulator>) -> HashMap<String, String> {
     let emulated = emulated.map(|by| ("kvmscope.emulated".to_owned(), by.name().to_owned()));
     emulated.into_iter().chain([("kvmscope.table".to_owned(), name.to_owned())]).collect()
+}
+
+/// The same rows with signed integers, so that differences of columns can be negative in every library. Nothing is copied. A column with
+/// a value above 2^63, which only addresses have, stays as it is.
+///
+/// # Errors
+/// If Arrow refuses it, which is a mistake in the program.
+pub(crate) fn signed(batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
+    let (schema, columns, _) = batch.into_parts();
+    let signed = columns.iter().map(|column| {
+        let values = column.as_primitive_opt::<UInt64Type>()?;
+        let fits = values.iter().flatten().all(|value| i64::try_from(value).is_ok());
+        let (_, values, missing) = fits.then(|| values.clone().into_parts())?;
+        Some(Arc::new(Int64Array::new(values.into_inner().into(), missing)) as ArrayRef)
+    });
+    let signed: Vec<Option<ArrayRef>> = signed.collect();
+    let fields = schema.fields().iter().zip(&signed).map(|(field, signed)| match signed {
+        Some(_) => Arc::new(field.as_ref().clone().with_data_type(DataType::Int64)),
+        None => Arc::clone(field),
+    });
+    let schema = Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone());
+    let columns = columns.into_iter().zip(signed).map(|(column, signed)| signed.unwrap_or(column));
+    RecordBatch::try_new(Arc::new(schema), columns.collect())
 }
 
 /// Batches of one schema as Arrow's C stream.

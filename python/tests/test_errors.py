@@ -71,6 +71,11 @@ def test_a_part_that_is_gone_does_not_cost_the_others(fixtures: Path, tmp_path: 
         ({"vm": "nobody's"}, "nest-98"),
         ({"level": "L-1"}, "L-1"),
         ({"from_ns": 5, "to_ns": 5}, "from_ns must be before to_ns"),
+        ({"vm": "web"}, "vm='web': this recording has no such VM"),
+        ({"vcpu": 7}, "vcpu=7: .* has no such vCPU"),
+        ({"from_ns": 10**18}, "from_ns and to_ns are nanoseconds since its first event"),
+        ({"from_ns": -5}, "from_ns=-5: write a whole number that is not negative"),
+        ({"vcpu": -1}, "vcpu=-1: write a whole number that is not negative"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(fixtures: Path, asked: dict[str, str], sentence: str) -> None:
@@ -103,6 +108,20 @@ def test_quantities_beside_a_plan_are_refused(fixtures: Path) -> None:
     plan = next((fixtures / "plan-chain").glob("**/*.toml"))
     with pytest.raises(TypeError, match="size would not act beside a plan"):
         kvmscope.plan.chain(plan, size=64)
+
+
+def test_a_name_that_is_not_there_is_refused_with_those_that_are(fixtures: Path) -> None:
+    report = kvmscope.open(fixtures / "nested-svm-toy").report()
+    with pytest.raises(kvmscope.UsageError, match="no section 'nope'; there are: flow, latency"):
+        report.sections["nope"]
+    with pytest.raises(KeyError, match="no table 'exit'; .* Did you mean 'exits'?"):
+        report.sections["flow"].tables["exit"]
+    assert report.sections.get("nope") is None and "nope" not in report.sections
+
+
+def test_two_kinds_of_events_that_are_no_list_are_refused(fixtures: Path) -> None:
+    with pytest.raises(kvmscope.UsageError, match="several kinds of events are a list"):
+        kvmscope.open(fixtures / "nested-svm-toy").events("kvm_exit", "sched_switch")
 
 
 def test_all_errors_are_one_kind() -> None:

@@ -64,8 +64,10 @@ def test_what_is_not_there_is_named_with_what_is(fixtures: Path) -> None:
     recording = kvmscope.open(fixtures / "nested-svm-toy")
     with pytest.raises(kvmscope.UsageError, match=r"trace\.dat describes no event `kvm_exi`.*kvm_exit"):
         recording.events("kvm_exi")
-    with pytest.raises(kvmscope.UsageError, match=r"kvm_exit in .*trace\.dat has no column `reason`.*exit_reason"):
-        recording.events("kvm_exit", columns=["reason"])
+    with pytest.raises(kvmscope.UsageError, match=r"kvm_exit in .*trace\.dat has no column `exit_reaso`.*exit_reason"):
+        recording.events("kvm_exit", columns=["exit_reaso"])
+    with pytest.raises(kvmscope.UsageError, match="kvm_entry in .* has no column `reason`"):
+        recording.events("kvm_entry", columns=["reason"])
     with pytest.raises(kvmscope.UsageError, match="no trace 7; traces in this recording: 1"):
         recording.events("kvm_exit", trace=7)
 
@@ -73,9 +75,36 @@ def test_what_is_not_there_is_named_with_what_is(fixtures: Path) -> None:
 def test_a_stream_is_read_once(fixtures: Path) -> None:
     events = kvmscope.open(fixtures / "nested-svm-toy").events("kvm_exit", columns=["time_ns"])
     assert pyarrow.table(events).num_rows > 0
+    for read in (pyarrow.table, list, lambda events: events.read_all(), next):
+        with pytest.raises(kvmscope.UsageError, match="ask the recording for them again"):
+            read(events)
+
+
+def test_a_stream_that_was_iterated_or_closed_is_not_silently_empty(fixtures: Path) -> None:
+    recording = kvmscope.open(fixtures / "nested-svm-toy")
+    events = recording.events("kvm_exit", columns=["time_ns"])
+    assert sum(len(batch) for batch in events) == 1828
+    assert next(events, None) is None, "an iterator that has ended stays so"
     with pytest.raises(kvmscope.UsageError, match="ask the recording for them again"):
-        pyarrow.table(events)
-    assert list(events) == []
+        list(events)
+    with recording.events("kvm_exit", columns=["time_ns"]) as closed:
+        pass
+    with pytest.raises(kvmscope.UsageError, match="was closed"):
+        closed.read_all()
+
+
+def test_reasons_have_names_and_times_can_be_subtracted(fixtures: Path) -> None:
+    for name in ("nested-svm-toy", "vmx-linux-shadow-on"):
+        recording = kvmscope.open(fixtures / name)
+        exits = polars.DataFrame(recording.events("kvm_exit"))
+        counted = dict(exits.group_by("reason").len().iter_rows())
+        told: dict[str, int] = {}
+        for row in rows_of(loads(recording.report().json()), "flow", "exits"):
+            told[row["reason"]] = told.get(row["reason"], 0) + row["count"]
+        assert counted == told, name
+        assert exits["time_ns"].dtype == polars.Int64 and exits["time_ns"].diff().min() is not None
+    both = polars.DataFrame(recording.events(["kvm_entry", "kvm_exit"], columns=["event", "reason"]))
+    assert both.filter(polars.col("event") == "kvm_entry")["reason"].null_count() == both["event"].eq("kvm_entry").sum()
 
 
 def test_a_reader_that_leaves_ends_the_reading(big: Path) -> None:

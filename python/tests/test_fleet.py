@@ -13,6 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
+import kvmscope
+import pyarrow
 import pytest
 from conftest import ROOT, Program
 from kvmscope import Error, fleet
@@ -218,3 +221,38 @@ def test_spark_has_the_same_answer_and_the_same_files(
     assert len(made) > 6 * 15
     for path in made:
         assert (Path(dataset) / path.relative_to(place)).read_bytes() == path.read_bytes(), path
+
+
+def test_a_pattern_that_matches_nothing_makes_no_data_set(recordings: Path, tmp_path: Path) -> None:
+    place = tmp_path / "dataset"
+    for nothing in (str(recordings / "nightyl-*"), []):
+        with pytest.raises(Error, match=r"nothing matches .*nightyl|no recording is named"):
+            fleet.analyse(nothing, place)
+    assert not place.exists()
+    one = sources(recordings)[1]
+    done = fleet.analyse([one, str(recordings / "nightyl-*")], place)
+    assert [len(done.added), [outcome.source for outcome in done.failed]] == [1, [str(recordings / "nightyl-*")]]
+
+
+def test_a_store_that_is_not_there_is_an_error_with_its_url(s3: dict[str, Any], recordings: Path) -> None:
+    with pytest.raises(Error, match="s3://no-such-bucket/x: "):
+        fleet.analyse(sources(recordings)[:1], "s3://no-such-bucket/x", storage_options=s3)
+    with pytest.raises(Error, match="nosuch://x"):
+        fleet.report("nosuch://x")
+
+
+def test_the_query_of_the_documentation_runs_and_counts_what_the_recordings_have(
+    dataset: str, recordings: Path
+) -> None:
+    query = (ROOT / "docs/fleet.md").read_text().split('duckdb -c "')[1].split('"')[0].replace("'fleet/", f"'{dataset}/")
+    counted: dict[str, int] = {}
+    for _, reason, count in duckdb.sql(query).fetchall():
+        counted[reason] = counted.get(reason, 0) + int(count)
+    expected: dict[str, int] = {}
+    for source in sources(recordings):
+        if source.endswith(BROKEN):
+            continue
+        table = pyarrow.table(kvmscope.open(source).report().sections["flow"].tables["exits"])
+        for row in table.select(["reason", "count"]).to_pylist():
+            expected[row["reason"]] = expected.get(row["reason"], 0) + row["count"]
+    assert counted == expected != {}

@@ -160,6 +160,12 @@ const SHAPES: &[Shape] = &[
         is_row: |line| line.starts_with("RTD|") || line.starts_with("RTS|"),
     },
     Shape {
+        kind: ResultFile::StressCyclic,
+        heads: &[],
+        lines: &["stress-ng: info:", "^Cstress-ng: info:", "stress-ng, version "],
+        is_row: |line| line.contains("stress-ng: ") && line.contains("] cyclic:"),
+    },
+    Shape {
         kind: ResultFile::PqosCsv,
         heads: &["Time,Core,"],
         lines: &[],

@@ -168,8 +168,11 @@ pub(crate) fn counts(lines: &[Line], at: usize) -> Option<usize> {
         return None;
     }
     // What `perf kvm stat` prints between its rows is no sentence of somebody's.
-    let is_perfs =
-        |line: &Line| line.text.trim_start().starts_with("unknown kvm exit code:") || is_head_of_prof(&line.text);
+    let is_perfs = |line: &Line| {
+        line.text.trim_start().starts_with("unknown kvm exit code:")
+            || is_head_of_prof(&line.text)
+            || is_of_kvmexit(&line.text)
+    };
     let end = end(lines, at, |line| is_perfs(line) || !is_prose(&line.text) && !is_sentence(&line.text));
     // `perf kvm stat` ends with its sum, whatever stands behind.
     let is_sum = |line: &Line| line.text.trim().starts_with("Total Samples:") && line.text.contains("time:");
@@ -179,6 +182,7 @@ pub(crate) fn counts(lines: &[Line], at: usize) -> Option<usize> {
         is_row_of_exits(&line.text)
             || is_row_of_batch(&line.text)
             || is_head_of_prof(&line.text)
+            || is_of_kvmexit(&line.text)
             || ["kvm:", "%Total", OF_DEBUGFS].iter().any(|sign| line.text.contains(sign))
     };
     lines[at..end].iter().any(has_rows).then_some(end)
@@ -275,6 +279,7 @@ fn is_counts(text: &str) -> bool {
         || text.contains("VM-EXIT") && text.contains("Samples")
         || text.starts_with("Event ") && text.contains("%Total")
         || is_head_of_prof(text)
+        || is_of_kvmexit(text)
         || is_row_of_exits(text)
         || is_row_of_batch(text)
         || text.starts_with(OF_DEBUGFS)
@@ -284,6 +289,12 @@ fn is_counts(text: &str) -> bool {
 /// `exit_reason calls total(us) min(us)` of perf-prof.
 fn is_head_of_prof(text: &str) -> bool {
     text.contains("exit_reason ") && text.contains(" calls ") && text.contains(" total(")
+}
+
+/// The lines above the rows of bcc's `kvmexit`.
+fn is_of_kvmexit(text: &str) -> bool {
+    text.starts_with("Display kvm exit reasons and statistics for")
+        || text.contains("KVM_EXIT_REASON ") && text.contains(" COUNT")
 }
 
 /// `HLT 40833 95.85% 99.69% 1.16us ..`, maybe wrapped behind that.

@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 
+from .._kvmscope import Error, UsageError
 from . import Dask, Engine, Spark, analyse, report
 
 
@@ -63,4 +64,8 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except Error as error:
+        print(f"kvmscope: {error}", file=sys.stderr)
+        sys.exit(2 if isinstance(error, UsageError) else 1)

@@ -11,7 +11,7 @@ from typing import Any
 from .. import _kvmscope as native
 from .engines import Engine, engine_of
 from .sources import Recordings, fetched, key
-from .store import Store
+from .store import Store, reaching
 
 # Below the root, and begun so that readers of Parquet leave it alone: which recording lay at a place when it was added.
 SOURCES = "_sources"
@@ -51,7 +51,7 @@ class Analysed:
 
     @property
     def failed(self) -> list[Outcome]:
-        """Recordings that are rows of fleet.failures."""
+        """Recordings that are rows of fleet.failures, and patterns that nothing matches, which are no row."""
         return self.of("failed")
 
     def __str__(self) -> str:
@@ -73,14 +73,16 @@ def analyse(
     `sources` are places of recordings in any store (directories, bare traces, packed ones), or patterns with `*`; `dataset` is a directory or a URL.
     `engine` is "dask", "spark", one made by `Dask(address)` or `Spark(session)`, or none for this process. `budget` is the name of a built-in budget,
     or a file. A recording that is there is left as it is, unless `force`; one that cannot be analysed is reported and becomes a row of fleet.failures.
-    `source_options` and `storage_options` go to fsspec.
+    `source_options` and `storage_options` go to fsspec. A pattern that nothing matches is an outcome that failed; where there is no recording at all,
+    or no store, `NoAnswerError` is raised and no data set is made.
     """
     store = Store(dataset, storage_options)
     recordings = Recordings.of(sources, source_options)
-    _begin(store)
-    known = {name.rsplit("/", 1)[-1] for name in store.names(SOURCES)}
-    failures = store.names(native.fleet_failures_folder())
-    rows = store.names(native.fleet_recordings_folder())
+    with reaching(store.url):
+        _begin(store)
+        known = {name.rsplit("/", 1)[-1] for name in store.names(SOURCES)}
+        failures = store.names(native.fleet_failures_folder())
+        rows = store.names(native.fleet_recordings_folder())
     settings = {
         "dataset": store.url,
         "storage_options": store.options,
@@ -120,7 +122,8 @@ def analyse(
             for result in running.run(work, pieces):
                 for found in json.loads(result):
                     outcomes[found["source"]] = Outcome(**found)
-    return Analysed(store.url, [outcomes[url] for url in recordings.urls])
+    nothing = [Outcome(pattern, "failed", error="nothing matches this pattern") for pattern in recordings.unmatched]
+    return Analysed(store.url, [outcomes[url] for url in recordings.urls] + nothing)
 
 
 def _budget(budget: str | os.PathLike[str] | None) -> str | None:

@@ -10,7 +10,7 @@ from typing import Any
 from .. import _kvmscope as native
 from .._kvmscope import Report
 from .engines import Engine, engine_of
-from .store import Store
+from .store import Store, reaching
 
 # Recordings of a piece: a worker holds the tables of so many.
 TOGETHER = 64
@@ -31,8 +31,11 @@ def report(
     store = Store(dataset, storage_options)
     manifest = native.fleet_manifest_name()
     try:
-        schema = json.loads(store.read([manifest])[manifest])["schema"]
-    except FileNotFoundError:
+        with reaching(store.url):
+            schema = json.loads(store.read([manifest])[manifest])["schema"]
+    except native.NoAnswerError as error:
+        if not isinstance(error.__cause__, FileNotFoundError):
+            raise
         raise native.UsageError(f"{store.url} is no data set of kvmscope: it has no {manifest}") from None
     if schema != native.fleet_schema():
         raise native.UsageError(

@@ -12,30 +12,46 @@ from typing import Any
 
 import fsspec
 
+from .._kvmscope import NoAnswerError
+from .store import reaching
+
 
 @dataclass(frozen=True)
 class Recordings:
     """The recordings that were named, and how their stores are reached."""
 
     urls: tuple[str, ...]
+    # Patterns that nothing matches.
+    unmatched: tuple[str, ...]
     options: dict[str, Any]
 
     @staticmethod
     def of(
         sources: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], options: Mapping[str, Any] | None
     ) -> Recordings:
-        """Each of `sources`; one with `*`, `?` or `[` stands for what it matches, in the order of names."""
+        """Each of `sources`; one with `*`, `?` or `[` stands for what it matches, in the order of names.
+
+        Raises `NoAnswerError` where nothing is named, and where no pattern matches anything: a typo must not look like a night without recordings.
+        """
         options = dict(options or {})
         named = [sources] if isinstance(sources, str | os.PathLike) else sources
         urls: list[str] = []
+        unmatched: list[str] = []
         for source in (os.fspath(place) for place in named):
             if any(sign in source for sign in "*?["):
-                fs, pattern = fsspec.core.url_to_fs(source, **options)
-                is_url = "://" in source
-                urls.extend(sorted(fs.unstrip_protocol(path) if is_url else path for path in fs.glob(pattern)))
+                with reaching(source):
+                    fs, pattern = fsspec.core.url_to_fs(source, **options)
+                    is_url = "://" in source
+                    matched = sorted(fs.unstrip_protocol(path) if is_url else path for path in fs.glob(pattern))
+                urls.extend(matched)
+                if not matched:
+                    unmatched.append(source)
             else:
                 urls.append(source)
-        return Recordings(tuple(dict.fromkeys(urls)), options)
+        if not urls:
+            asked = f"nothing matches {', '.join(unmatched)}" if unmatched else "no recording is named"
+            raise NoAnswerError(f"{asked}; name recordings, or a pattern such as nightly/*")
+        return Recordings(tuple(dict.fromkeys(urls)), tuple(unmatched), options)
 
 
 def key(url: str, options: Mapping[str, Any]) -> str:

@@ -8,10 +8,25 @@ from __future__ import annotations
 import os
 import posixpath
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import fsspec
+
+from .._kvmscope import NoAnswerError
+
+
+@contextmanager
+def reaching(url: str) -> Iterator[None]:
+    """What a store says, a bucket that is not there or a host that does not answer, as an error of kvmscope with the URL."""
+    try:
+        yield
+    except OSError as error:
+        raise NoAnswerError(f"{url}: {error.strerror or error}") from error
+    except (ImportError, ValueError) as error:
+        # fsspec knows no such protocol, or the package is missing that speaks it.
+        raise NoAnswerError(f"{url}: {error}") from error
 
 
 class Store:
@@ -20,7 +35,8 @@ class Store:
     def __init__(self, url: str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> None:
         self.url = os.fspath(url)
         self.options = dict(options or {})
-        self.fs, root = fsspec.core.url_to_fs(self.url, **self.options)
+        with reaching(self.url):
+            self.fs, root = fsspec.core.url_to_fs(self.url, **self.options)
         self.root = root.rstrip("/")
         self.is_local = "file" in (self.fs.protocol if isinstance(self.fs.protocol, tuple) else (self.fs.protocol,))
 

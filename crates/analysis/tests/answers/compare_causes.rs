@@ -64,7 +64,7 @@ fn a_hog_is_named_among_losses_and_shadowing_in_what_each_exit_of_l2_takes() {
     }
     // More than twice as much was done in the second run, which is no cause.
     assert!(
-        section.summary.contains("The load was not the same: 473 exits of L2 in a second of vCPU time before, 1,064")
+        section.summary.contains("The rate of work changed, with the change or by another load: 473 exits of L2 in a second of vCPU time before, 1,064")
     );
     let gone = row(section.table("change").unwrap(), "metric", "L1 VMREAD, exits/s");
     assert_eq!((gone.text("verdict"), number(&gone, "after")), (Some("lower"), 0.0));

@@ -43,6 +43,8 @@ pub enum ResultFile {
     Osadl,
     /// What `latency` of Xenomai prints.
     Xenomai,
+    /// What the stressor `cyclic` of stress-ng prints.
+    StressCyclic,
     /// What `kvmscope bench timer` keeps.
     Gaps,
     /// What `kvmscope bench irq` keeps.
@@ -84,6 +86,7 @@ const SIGNS: &[(ResultFile, Sign)] = &[
     (ResultFile::VmTrace, Sign::Text(&["Number of VM events = "])),
     (ResultFile::NoiseTrace, Sign::Line(is_noise)),
     (ResultFile::Xenomai, Sign::Line(|line| line.starts_with("RTD|") || line.starts_with("RTS|"))),
+    (ResultFile::StressCyclic, Sign::Line(|line| line.starts_with("stress-ng:") && line.contains("] cyclic:"))),
     (ResultFile::PqosCsv, Sign::Line(|line| line.starts_with("Time,") && line.contains(",IPC,"))),
     (ResultFile::JitterdebuggerSamples, Sign::Line(is_jitterdebugger_sample)),
     (ResultFile::JitterdebuggerText, Sign::Line(is_jitterdebugger)),
@@ -210,6 +213,7 @@ mod tests {
             ),
             ("Core:\t 2\nCPU Freq:\t 2096 (Mhz)\n 001 (us):\t 1000\n", Some(ResultFile::OslatText)),
             (r#"{"format": {"name": "RT Dataset", "version": "1.0"}, "latency""#, Some(ResultFile::Osadl)),
+            ("stress-ng: info:  [7] cyclic:   min: 2603 ns, max: 9 ns\n", Some(ResultFile::StressCyclic)),
             ("RTD|      1.256|      1.400|      4.456|       0|\n", Some(ResultFile::Xenomai)),
             ("# tracer: nop\n", None),
             ("Time,Core,IPC,LLC Misses,LLC[KB]\n", Some(ResultFile::PqosCsv)),

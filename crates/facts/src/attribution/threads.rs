@@ -64,6 +64,7 @@ fn threads_of(file: &SampleFile, source: Source, part: &PartFlow) -> Vec<i32> {
         Source::Tracemark | Source::Gaps | Source::Irq => is_own(tid),
         // Its thread is called after the process id and the kind of task.
         Source::Xenomai => name.starts_with("display-") || name.starts_with("sampling-"),
+        Source::StressCyclic => name.starts_with("stress-ng-cycl"),
         Source::Latmus => name.starts_with("timer-responder") || name.starts_with("lat-sampler"),
         Source::TscDeadline | Source::VmTrace => false,
     };

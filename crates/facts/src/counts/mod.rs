@@ -1,4 +1,5 @@
-//! What programs counted, without the events: `perf kvm stat`, `perf-prof kvm-exit`, `kvm_stat`, `perf stat -e kvm:*`.
+//! What programs counted, without the events: `perf kvm stat`, `perf-prof kvm-exit`, `kvm_stat`, bcc's
+//! `kvmexit`, `perf stat -e kvm:*`.
 //!
 //! ```text
 //! text --words--> rows of a name with its numbers --> Counted: one a program
@@ -9,6 +10,7 @@
 mod debugfs;
 mod devices;
 mod kvm_stat;
+mod kvmexit;
 mod perf_kvm;
 mod perf_prof;
 mod perf_stat;
@@ -31,6 +33,7 @@ base::named! {
         PerfKvmStat = "perf kvm stat",
         PerfProf = "perf-prof kvm-exit",
         KvmStat = "kvm_stat",
+        KvmExit = "bcc kvmexit",
         PerfStat = "perf stat",
         Debugfs = "KVM's debugfs",
     }
@@ -116,7 +119,8 @@ impl Counts {
 /// Finds rows in a text, and for how long they were counted.
 type Reader = fn(&str) -> (Vec<Row>, Option<f64>);
 
-const READERS: [(Counter, Reader); 5] = [
+const READERS: [(Counter, Reader); 6] = [
+    (Counter::KvmExit, kvmexit::read),
     (Counter::PerfProf, perf_prof::read),
     (Counter::Debugfs, debugfs::read),
     (Counter::PerfKvmStat, perf_kvm::read),

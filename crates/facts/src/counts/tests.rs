@@ -86,3 +86,19 @@ fn a_part_of_another_row_has_its_share_of_that_one() {
         assert_eq!(told, expected, "{part}");
     }
 }
+
+#[test]
+fn kvmexit_of_bcc_counts_by_thread_and_may_tell_means() {
+    let text = "Display kvm exit reasons and statistics for all threads after sleeping 10 secs.\n\
+                PID      TID      KVM_EXIT_REASON                     COUNT\n\
+                ^C16761  16768    EXIT_REASON_HLT                     5965\n\
+                16761    16769    EXIT_REASON_HLT                     35\n\
+                16761    16768    EPT_MISCONFIG                       2000\n";
+    let (by, rows, seconds) = counted(text).unwrap();
+    assert_eq!((by, seconds, rows.len()), (Counter::KvmExit, Some(10.0), 2));
+    assert_eq!((rows[1].name.as_str(), rows[1].count, rows[1].count_share), ("HLT", 6_000, Some(0.75)));
+    assert_eq!((rows[1].per_second, rows[1].mean_ns), (Some(600.0), None));
+    let timed = "KVM_EXIT_REASON COUNT EXIT_TIME_AVG\nMSR_READ 47 1519\nMSR_WRITE 3 519\n";
+    let (_, rows, _) = counted(timed).unwrap();
+    assert_eq!((rows[0].mean_ns, rows[1].mean_ns), (Some(1_519.0), Some(519.0)));
+}

@@ -26,6 +26,7 @@ mod percentiles;
 mod pqos;
 mod rtla;
 mod rtla_top;
+mod stress_cyclic;
 mod threads;
 pub(crate) mod traced;
 mod tscdeadline;
@@ -57,6 +58,8 @@ base::named! {
         Jitterdebugger = "jitterdebugger",
         /// `latency` of Xenomai.
         Xenomai = "xenomai latency",
+        /// The stressor `cyclic` of stress-ng.
+        StressCyclic = "stress-ng cyclic",
         /// `latmus` of EVL, which prints the same.
         Latmus = "latmus",
         /// The kernel's tracer timerlat, by itself or below rtla.
@@ -87,6 +90,7 @@ impl Source {
             | Source::Jitterdebugger
             | Source::Timerlat
             | Source::Xenomai
+            | Source::StressCyclic
             | Source::Latmus
             | Source::TscDeadline => Measures::Timer,
             Source::Oslat | Source::Osnoise | Source::Hwlatdetect | Source::Hwlat | Source::Gaps => Measures::Noise,
@@ -184,6 +188,7 @@ pub fn read(kind: ResultFile, input: &mut dyn std::io::BufRead, known: Known, fo
         ResultFile::PqosCsv => pqos::read(input, found),
         ResultFile::Osadl => osadl::read(input, found),
         ResultFile::Xenomai => xenomai::read(input, found),
+        ResultFile::StressCyclic => stress_cyclic::read(input, found),
         ResultFile::Gaps => gaps::read(input, found),
         ResultFile::Interrupts => interrupts::read(input, found),
     }

@@ -69,6 +69,10 @@ enum Field {
     DowntimeMs,
     Transferred,
     Remaining,
+    /// The same of memory and disks together, where a text has cut off what is of memory alone.
+    DataTransferred,
+    DataRemaining,
+    DataTotal,
     ZeroPages,
     NormalPages,
     PageSize,
@@ -84,6 +88,9 @@ enum Field {
 const LABELS: &[(&str, &str, Field)] = &[
     ("Time elapsed", "total time", Field::TotalMs),
     ("Total downtime", "downtime", Field::DowntimeMs),
+    ("Data processed", "", Field::DataTransferred),
+    ("Data remaining", "", Field::DataRemaining),
+    ("Data total", "", Field::DataTotal),
     ("Memory processed", "transferred ram", Field::Transferred),
     ("Memory remaining", "remaining ram", Field::Remaining),
     ("Constant pages", "duplicate", Field::ZeroPages),
@@ -250,6 +257,9 @@ impl Account {
             Field::DowntimeMs => self.downtime_ms = count(),
             Field::Transferred => self.transferred_bytes = size(value),
             Field::Remaining => self.remaining_bytes = size(value),
+            Field::DataTransferred => self.transferred_bytes = self.transferred_bytes.or(size(value)),
+            Field::DataRemaining => self.remaining_bytes = self.remaining_bytes.or(size(value)),
+            Field::DataTotal => self.total_bytes = self.total_bytes.or(size(value)),
             Field::ZeroPages => self.zero_pages = count(),
             Field::NormalPages => self.normal_pages = count(),
             Field::PageSize => self.page_bytes = size(value),
@@ -292,6 +302,16 @@ pub(super) fn size(value: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_left_of_memory_and_disks_counts_where_the_lines_of_memory_are_cut_off() {
+        let text = "Job type:         Unbounded\nTime elapsed:     110110 ms\nData processed:   100.500 GiB\n\
+            Data remaining:   25.500 GiB\n";
+        let [account] = &read(text)[..] else { panic!("one") };
+        assert_eq!((account.transferred_bytes, account.remaining_bytes), (size("100.5 GiB"), size("25.5 GiB")));
+        let whole = read(&format!("{text}Memory remaining: 1.000 GiB\n"));
+        assert_eq!(whole[0].remaining_bytes, Some(1 << 30));
+    }
 
     #[test]
     fn settings_that_stand_before_are_of_the_first_account() {

@@ -41,7 +41,36 @@ pub(super) fn counters(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize
     let Some(cpus) = cpus.filter(|cpus| (1..=most).contains(&cpus.len())) else { return 0 };
     let last = cpus.iter().copied().max().unwrap_or(0);
     pasted.count_cpus(last + 1, text.place(at));
-    let (mut end, mut rows) = (at + 1, Vec::new());
+    table(text, at, at + 1, &cpus, pasted)
+}
+
+/// Columns without a heading are numbered from 0, as those of a machine whose CPUs are all on.
+const CONTROLLERS: [&str; 6] = ["PCI-MSI", "IR-PCI-MSI", "IO-APIC", "IR-IO-APIC", "PCI-MSIX", "IR-PCI-MSIX"];
+
+/// Rows of `grep virtio0-input /proc/interrupts`, which leaves the heading out: numbers of one count, then who delivers the interrupt.
+pub(super) fn grepped(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    let columns = |line: &str| {
+        let (number, rest) = line.split_once(':')?;
+        number.parse::<u32>().ok()?;
+        let counts = rest.split_whitespace().take_while(|word| word.bytes().all(|byte| byte.is_ascii_digit())).count();
+        let controller = rest.split_whitespace().nth(counts)?;
+        let is_one = CONTROLLERS
+            .iter()
+            .any(|name| controller.strip_prefix(name).is_some_and(|rest| !rest.starts_with(char::is_alphabetic)));
+        (counts > 0 && counts <= base::cpus::MOST_CPUS as usize && is_one).then_some(counts as u32)
+    };
+    let Some(cpus) = columns(text.at(at)) else { return 0 };
+    let rows = (at..text.lines.len()).take_while(|row| columns(text.at(*row)) == Some(cpus)).count();
+    // The heading is above it where all was printed.
+    if rows == 0 || at > 0 && text.at(at - 1).contains("CPU0") {
+        return 0;
+    }
+    table(text, at, at, &(0..cpus).collect::<Vec<u32>>(), pasted)
+}
+
+/// The rows from `first` on, of these CPUs.
+fn table(text: &Text<'_>, at: usize, first: usize, cpus: &[u32], pasted: &mut Pasted) -> usize {
+    let (mut end, mut rows) = (first, Vec::new());
     while let Some((name, rest)) = text.at(end).split_once(':') {
         if name.is_empty() || name.contains(char::is_whitespace) {
             break;
@@ -65,7 +94,7 @@ pub(super) fn counters(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize
         }
         end += 1;
     }
-    if end == at + 1 {
+    if end == first {
         return 0;
     }
     let is_soft = rows.first().is_some_and(|(name, ..)| SOFTIRQS.contains(&name.as_str()));

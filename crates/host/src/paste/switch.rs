@@ -133,6 +133,42 @@ pub(super) fn statistics(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usi
     lines
 }
 
+/// `port  dpdk1: rx pkts=133059, bytes=60991825, drop=0, errs=0, ..` and `tx pkts=0, ..` below it: a port of `ovs-ofctl dump-ports`, whose
+/// counters get the names that `ovs-vsctl` has for them.
+pub(super) fn dumped_port(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    if text.at(at).starts_with("OFPST_PORT reply") {
+        return 1;
+    }
+    let Some((name, first)) = text.at(at).strip_prefix("port ").and_then(|port| port.split_once(':')) else { return 0 };
+    if !first.trim_start().starts_with("rx pkts=") {
+        return 0;
+    }
+    let is_more = |line: &str| line.starts_with("tx pkts=") || line.starts_with("duration=");
+    let lines = 1 + (at + 1..text.lines.len()).take_while(|row| is_more(text.at(*row))).count();
+    let block = (at..at + lines).map(|row| text.at(row)).collect::<Vec<_>>().join("\n");
+    let printed = crate::polled::ports::read(&block).into_values().next().unwrap_or_default();
+    let named = |(name, count): (String, u64)| {
+        let (way, what) = name.split_once(' ')?;
+        let what = match what {
+            "pkts" => "packets",
+            "drop" => "dropped",
+            "errs" => "errors",
+            other => other,
+        };
+        Some((format!("{way}_{what}"), count))
+    };
+    let name = name.trim().trim_matches('"');
+    let port = if name.bytes().all(|byte| byte.is_ascii_digit()) { format!("port {name}") } else { name.to_owned() };
+    let statistics = &mut pasted.machine.switch.statistics;
+    if statistics.len() < budget::PORTS {
+        let counters = printed.into_iter().filter_map(named).collect();
+        statistics.push(text.fact(PortCounters { port, counters }, at));
+    } else {
+        pasted.leave_out("counters of interfaces beyond the first", budget::PORTS);
+    }
+    lines
+}
+
 /// `ovs-vsctl show`: bridges, ports and interfaces, one inside of the other.
 pub(super) fn show(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let named = |line: &str, what: &str| line.strip_prefix(what).map(|name| name.trim().trim_matches('"').to_owned());

@@ -56,7 +56,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "trace",
         ],
     ),
-    ("python", &["analysis", "archive", "base", "columnar", "fleet", "host", "show", "trace"]),
+    ("python", &["analysis", "archive", "base", "columnar", "fleet", "host", "show", "trace", "walk"]),
 ];
 
 /// A crate, its modules that know nothing of each other, and pairs (user, used) of them that do.

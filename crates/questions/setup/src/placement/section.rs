@@ -213,6 +213,7 @@ fn summary(models: &[Model], section: &Section, is_traced: bool) -> String {
         }
         None => sentences.push(format!("Whether threads of VMs compete for a CPU is unknown{}.", untold(models))),
     }
+    sentences.extend(busiest(models).filter(|_| worst.is_none() && !is_traced));
     if let Some(finding) = worst.filter(|finding| !finding.changes.is_empty()) {
         sentences.push(format!("Run: {}.", finding.fix[0]));
         let verdicts = models.iter().map(|model| Advice::of(&model.machine, &model.proposal).take(&finding.changes));
@@ -272,6 +273,31 @@ fn shows_threads(model: &Model) -> bool {
     let of_vms = model.machine.threads.iter().filter(|thread| thread.vm.is_some());
     let mut of_vms = of_vms.chain(model.machine.threads.iter().filter(|thread| thread.role == Role::Pmd));
     of_vms.any(|thread| thread.run_share.is_some() || thread.wait_share.is_some() || thread.affinity.is_some())
+}
+
+/// A thread that runs less is no answer to why something takes CPU time: our own limit.
+const BUSY: f64 = 0.2;
+
+/// Which threads of VMs ran most, where a pasted text tells no more than that, and what tells what they did.
+fn busiest(models: &[Model]) -> Option<String> {
+    let of = |model: &'_ Model| -> Vec<(f64, String)> {
+        let ran = model.machine.threads.iter().filter_map(|thread| {
+            let (share, vm) = (thread.run_share.as_ref()?.value, thread.vm.as_deref()?);
+            let role = thread.role.to_string().replace("vcpu", "vCPU");
+            (share >= BUSY).then(|| (share, format!("{role} of {vm} {} of a CPU", percent(share))))
+        });
+        ran.collect()
+    };
+    let mut ran: Vec<(f64, String)> = models.iter().filter(|model| model.pasted).flat_map(of).collect();
+    ran.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let most: Vec<String> = ran.into_iter().take(3).map(|(_, thread)| thread).collect();
+    (!most.is_empty()).then(|| {
+        format!(
+            "Most CPU time was taken by {}; whether guests ran in it or KVM and the VMM worked for them, a recording tells (`kvmscope record`) or \
+             `perf kvm stat`.",
+            list(&most)
+        )
+    })
 }
 
 /// What pasted text says nothing of, as the end of a sentence.

@@ -94,12 +94,18 @@ fn sentence(counted: &Counted, on: &str) -> String {
     let shown = counted.rows.iter().fold(0_u64, |sum, row| sum.saturating_add(row.count));
     let total = counted.total.map_or(shown, |total| total.count);
     let hidden = hidden(counted, shown).unwrap_or_default();
-    let (what, path) =
-        (if matches!(counted.by, Counter::PerfKvmStat | Counter::PerfProf) { "exit" } else { "event" }, &counted.path);
+    let (what, path) = (
+        if matches!(counted.by, Counter::PerfKvmStat | Counter::PerfProf | Counter::KvmExit) {
+            "exit"
+        } else {
+            "event"
+        },
+        &counted.path,
+    );
     let said: Vec<String> = largest.iter().take(NAMED).map(|row| told(row)).collect();
     // Tracepoints of one exit are several events: their sum is none of exits.
     let total = match counted.by {
-        Counter::PerfKvmStat | Counter::PerfProf => many(total, what),
+        Counter::PerfKvmStat | Counter::PerfProf | Counter::KvmExit => many(total, what),
         Counter::KvmStat | Counter::PerfStat | Counter::Debugfs => {
             many(counted.rows.len() as u64, "kind of event").replace("kind of events", "kinds of event")
         }

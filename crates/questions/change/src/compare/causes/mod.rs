@@ -135,7 +135,8 @@ fn per_work(one: &[Busy], two: &[Busy], configured: &[Difference]) -> Vec<(Strin
         } else {
             let units = plural(work);
             format!(
-                "The load was not the same: {whole_before} {units} in a second of vCPU time before, {whole_after} after. "
+                "The rate of work changed, with the change or by another load: {whole_before} {units} in a second of vCPU time \
+                 before, {whole_after} after. "
             )
         };
         (load, between(Measured::PerWork(work.clone()), &parts(one), &parts(two), configured))

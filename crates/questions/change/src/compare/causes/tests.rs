@@ -114,7 +114,10 @@ fn the_same_work_at_another_rate_is_no_difference_of_what_each_unit_takes() {
     };
     let told = per_work(&[busy(recording(0.2, 10_000.0, 0.04), 500.0)], &[busy(twice, 1_000.0)], &[]);
     let [(load, each)] = &told[..] else { panic!("{told:?}") };
-    assert_eq!(load, "The load was not the same: 500 requests in a second of vCPU time before, 1,000 after. ");
+    assert_eq!(
+        load,
+        "The rate of work changed, with the change or by another load: 500 requests in a second of vCPU time before, 1,000 after. "
+    );
     assert!(each.all.difference().abs() < 1e-6, "{each:?}");
     assert_eq!(each.sentence(), "Each request takes 520.0 us of vCPU time, 520.0 us before (0 ns).");
     // Half of the VMREADs of each request are gone: 10 of 20, 2 us each.

@@ -90,11 +90,11 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     }
     let mut section = Section::new("migration", QUESTION);
     let blocked = found.iter().filter(|finding| finding.rule == rules::BLOCKED).count() as u64;
-    section.summary = format!(
-        "By QEMU's command lines, {} of {} cannot be migrated as started.",
-        if blocked == 0 { "none".to_owned() } else { blocked.to_string() },
-        many(guests.len() as u64, "VM")
-    );
+    let all = many(guests.len() as u64, "VM");
+    section.summary = match blocked {
+        0 => format!("Of {all}, no QEMU command line has what keeps a VM from being migrated."),
+        _ => format!("By QEMU's command lines, {blocked} of {all} cannot be migrated as started."),
+    };
     section.findings = found;
     Ok(Some(Answer { section, problems: Vec::new() }))
 }

@@ -132,7 +132,9 @@ pub(super) fn sentence(migration: &Migration) -> Option<String> {
     let pace = Pace::of(migration)?;
     let per_second = |rate: f64| format!("{}/s", bytes(rate));
     let mut said: Vec<String> = Vec::new();
-    said.extend(pace.left.map(|left| format!("{} of memory are left", bytes(left as f64))));
+    // Where nothing is said of disks, what is left may be theirs too.
+    let of_memory = if pace.disk_left.is_some() { " of memory" } else { "" };
+    said.extend(pace.left.map(|left| format!("{}{of_memory} are left", bytes(left as f64))));
     said.extend(pace.disk_left.map(|left| format!("{} of disks are left", bytes(left as f64))));
     let mean = if pace.is_mean { " on average" } else { "" };
     match (pace.dirtied, pace.sent) {

@@ -11,15 +11,23 @@ use facts::rule::Hit;
 use host::machine::{Screen, Thread, TopRow, TotalUse};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Samples that are compared with each one: those behind it, as many as people paste by hand. An hour of `top -b` has thousands, and all pairs
+/// of them would be millions.
+const COMPARED: usize = 8;
+
 /// Screens that stand in another order than the CPU times of their threads.
 pub(crate) fn order(model: &Model) -> Vec<Hit> {
     let screens = &model.machine.screens;
+    let by_thread = |screen: &'_ Screen| -> BTreeMap<i32, usize> {
+        screen.rows.iter().enumerate().rev().map(|(place, row)| (row.pid, place)).collect()
+    };
+    let rows_of: Vec<BTreeMap<i32, usize>> = screens.iter().map(by_thread).collect();
     let mut hits = Vec::new();
     for (index, earlier) in screens.iter().enumerate() {
-        for later in &screens[index + 1..] {
+        for (later, rows) in screens.iter().zip(&rows_of).skip(index + 1).take(COMPARED) {
             let mut both = Vec::new();
             for row in &earlier.rows {
-                let other = later.rows.iter().find(|other| other.pid == row.pid);
+                let other = rows.get(&row.pid).map(|place| &later.rows[*place]);
                 if let (Some(first), Some((other, second))) =
                     (row.time_cs, other.and_then(|other| Some((other, other.time_cs?))))
                 {
@@ -55,10 +63,14 @@ fn minutes(cs: u64) -> String {
 /// Threads last seen on a CPU outside of the set that they are said to be bound to.
 pub(crate) fn mask(model: &Model) -> Vec<Hit> {
     let mut outside: BTreeMap<&str, (Vec<String>, usize, Hit)> = BTreeMap::new();
+    let mut rows_of: BTreeMap<i32, Vec<&TopRow>> = BTreeMap::new();
+    for row in model.machine.screens.iter().flat_map(|screen| &screen.rows) {
+        rows_of.entry(row.pid).or_default().push(row);
+    }
     for thread in &model.machine.threads {
         let (Some(tid), Some(set)) = (thread.tid, &thread.affinity) else { continue };
         let vm = thread.vm.as_deref().unwrap_or(&thread.name);
-        let rows = model.machine.screens.iter().flat_map(|screen| &screen.rows).filter(|row| row.pid == tid);
+        let rows = rows_of.get(&tid).map_or(&[][..], Vec::as_slice).iter();
         let seen =
             rows.filter_map(|row| Some((row.last_cpu?, &row.place))).filter(|(cpu, _)| !set.value.contains(*cpu));
         for (cpu, place) in seen {

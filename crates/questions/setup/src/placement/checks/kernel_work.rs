@@ -176,9 +176,16 @@ const PAGE: f64 = 4_096.0;
 /// Share of a CPU's time in interrupts and softirqs from which it is full of them: our own threshold.
 pub(in crate::placement) const INTERRUPTED: f64 = 0.8;
 
+/// The same of a CPU that has no more than [`NO_ROOM`] of its time left: our own thresholds.
+const MOSTLY_INTERRUPTED: f64 = 0.5;
+const NO_ROOM: f64 = 0.05;
+
 /// CPUs that do nothing but handle interrupts and what these leave behind; where a card's queues are the cause, that is PLC-RSS.
 pub(crate) fn softirqs(model: &Model) -> Vec<Hit> {
-    let full = |usage: &CpuUse| usage.softirq + usage.irq >= INTERRUPTED;
+    let full = |usage: &CpuUse| {
+        let interrupted = usage.softirq + usage.irq;
+        interrupted >= INTERRUPTED || interrupted >= MOSTLY_INTERRUPTED && usage.idle <= NO_ROOM
+    };
     let cpus: Vec<(u32, CpuUse)> =
         model.machine.cpu_use.iter().filter(|(_, usage)| full(usage)).map(|(cpu, usage)| (*cpu, *usage)).collect();
     let Some((cpu, worst)) = cpus.iter().max_by(|a, b| (a.1.softirq + a.1.irq).total_cmp(&(b.1.softirq + b.1.irq)))
@@ -300,8 +307,13 @@ pub(crate) fn drops(model: &Model) -> Vec<Hit> {
     for told in &model.machine.switch.statistics {
         let counters = &told.value.counters;
         let count = |name: &str| counters.get(name).copied().unwrap_or(0);
+        let before = hits.len();
         for [name, why, fix] in rows(include_str!("drops.tsv")) {
             let dropped = count(name);
+            // A sum of all reasons says nothing beside one of them.
+            if name.ends_with("x_dropped") && hits.len() > before {
+                continue;
+            }
             let way = if name.starts_with("rx") || name.contains("_rx_") { "rx_packets" } else { "tx_packets" };
             let all = dropped.saturating_add(count(way));
             let share = dropped as f64 / all.max(1) as f64;
