@@ -19,7 +19,7 @@ fi
 # Into variables first: grep -q ends before a pipe's writer does, which pipefail takes for a failure.
 listed=$(dpkg-deb -c "$deb")
 for file in usr/bin/kvmscope usr/share/man/man1/kvmscope-report.1.gz usr/share/bash-completion/completions/kvmscope \
-    $unit usr/share/doc/kvmscope/copyright usr/share/doc/kvmscope/THIRD-PARTY.gz usr/share/doc/kvmscope/docs/record.md; do
+    $unit usr/share/doc/kvmscope/copyright usr/share/doc/kvmscope/THIRD-PARTY.gz usr/share/doc/kvmscope/docs/use/record.md; do
     grep -q " \./$file\$" <<<"$listed" || { echo "$deb lacks $file" >&2; exit 1; }
 done
 if rpm=$(ls "$dist"/*.rpm 2>/dev/null); then

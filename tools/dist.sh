@@ -26,7 +26,9 @@ pack() {
     "$binary" completions fish >"$share/fish/vendor_completions.d/kvmscope.fish"
     # As the README links them; of the pictures only its own.
     install -D -m 644 README.md CHANGELOG.md PLATFORM.md LICENSE LICENSE-MIT LICENSE-APACHE -t "$documents"
-    install -D -m 644 docs/*.md -t "$documents/docs"
+    for shelf in use read formats labs; do
+        install -D -m 644 "docs/$shelf"/*.md -t "$documents/docs/$shelf"
+    done
     install -D -m 644 docs/screenshots/timeline.png -t "$documents/docs/screenshots"
     tools/licences.py kvmscope "kvmscope/$4" >"$documents/THIRD-PARTY"
     # The slim program has no agent.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Eight settings of a live migration, each predicted, made between two QEMUs of this computer and compared: the table of
-# docs/migration.md. Says at the end how far off the totals were in the middle, how many intervals held, and where the
+# docs/read/migration.md. Says at the end how far off the totals were in the middle, how many intervals held, and where the
 # naive model (a geometric series of passes) was off by more than three times. Takes two minutes and qemu-system-x86_64.
 # MIGRATE_REPEATS (1): how often each is made; the first run counts, and the others stand below it.
 set -euo pipefail

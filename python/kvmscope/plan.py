@@ -49,7 +49,7 @@ def chain(
 ) -> Report:
     """What SR-IOV, OVS-DPDK and other datapaths carry, which resource binds, and how many cores they take.
 
-    Either `plan`, a TOML file or its text (docs/datapath.md), or quantities, which are called and written as the options of
+    Either `plan`, a TOML file or its text (docs/read/plan.md), or quantities, which are called and written as the options of
     `kvmscope plan chain`. `search` and `calibrate` go with both; `channel_window` and `channel_batch` with `calibrate`.
 
     >>> import kvmscope.plan

@@ -15,7 +15,7 @@ import polars
 import pytest
 from conftest import ROOT
 
-DOCUMENTS = ["docs/python.md", "python/README.md"]
+DOCUMENTS = ["docs/use/python.md", "python/README.md"]
 
 
 def docstrings() -> Iterator[tuple[str, str]]:
@@ -51,7 +51,7 @@ def run(text: str, name: str, fixtures: Path) -> None:
 
 def not_ours() -> list[str]:
     """The first column of the table under "Not our words"."""
-    table = (ROOT / "docs/words.md").read_text().split("## Not our words")[1]
+    table = (ROOT / "docs/read/words.md").read_text().split("## Not our words")[1]
     rows = [line.removeprefix("| ").split(" | ")[0] for line in table.splitlines() if line.startswith("| ")]
     return [word.lower() for word in rows[1:] if not word.startswith("--")]
 
@@ -78,11 +78,11 @@ def test_examples_of_documents_run(name: str, fixtures: Path, monkeypatch: pytes
     text = (ROOT / name).read_text()
     blocks = [block.split("```")[0] for block in text.split("```pycon\n")[1:]]
     run("\n".join(blocks), name, fixtures)
-    assert blocks or name != "docs/python.md"
+    assert blocks or name != "docs/use/python.md"
 
 
 def test_notebooks_are_kept_without_what_they_printed_and_are_named() -> None:
-    page = (ROOT / "docs/python.md").read_text()
+    page = (ROOT / "docs/use/python.md").read_text()
     notebooks = sorted((ROOT / "python/notebooks").glob("*.ipynb"))
     assert len(notebooks) == 5
     for path in notebooks:
@@ -93,7 +93,7 @@ def test_notebooks_are_kept_without_what_they_printed_and_are_named() -> None:
 
 def test_the_example_of_the_cookbook_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    block = (ROOT / "docs/cookbook.md").read_text().split("```python\n")[1].split("```")[0]
+    block = (ROOT / "docs/use/cookbook.md").read_text().split("```python\n")[1].split("```")[0]
     names: dict[str, object] = {}
     exec(block, names)  # noqa: S102 - it is ours
     exits = names["exits"]

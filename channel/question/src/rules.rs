@@ -32,7 +32,7 @@ const RULES: &[Rule] = &[
         why: "A path that loses, doubles, reorders or tears frames is broken, and so is each rate that was measured over it: work that is not done \
               takes no time.",
         fix: &["kvmscope bench channel --seconds 30   # whether it happens again; then report it"],
-        source: "docs/channel.md, \"Twelve rules against a hostile peer\"",
+        source: "docs/labs/channel.md, \"Twelve rules against a hostile peer\"",
         ..Rule::checked_by(checks::wrong)
     },
     Rule {
@@ -85,7 +85,7 @@ const RULES: &[Rule] = &[
         limits: &[limit("of a batch's time", WINDOW_SHARE, "share")],
         why: "A window costs the same for a batch of any size: the more frames go through one, the less each of them pays. Batches that wait to be \
               full add as much latency as it takes their frames to arrive.",
-        source: "docs/channel.md, \"What `kvmscope bench channel` answers\"",
+        source: "docs/labs/channel.md, \"What `kvmscope bench channel` answers\"",
         ..Rule::checked_by(checks::window)
     },
     Rule {
@@ -95,7 +95,7 @@ const RULES: &[Rule] = &[
         limits: &[limit("of the time", OPEN, "share")],
         why: "Whatever our own process writes by mistake while the window is open reaches the shared memory: it protects for the rest of the time \
               only. Smaller batches open it for shorter, and more often.",
-        source: "docs/channel.md, \"Windows\"",
+        source: "docs/labs/channel.md, \"Windows\"",
         ..Rule::checked_by(checks::open)
     },
     Rule {
@@ -110,7 +110,7 @@ const RULES: &[Rule] = &[
               them.",
         fix: &["kvmscope bench channel --policy adaptive"],
         undo: &["kvmscope bench channel --policy kick"],
-        source: "virtio 1.2, 2.7.10 Available Buffer Notification Suppression; docs/channel.md",
+        source: "virtio 1.2, 2.7.10 Available Buffer Notification Suppression; docs/labs/channel.md",
         ..Rule::checked_by(checks::kicks)
     },
     Rule {
@@ -133,7 +133,7 @@ const RULES: &[Rule] = &[
         fix: &[
             "kvmscope bench channel --only flows --seconds 30   # whether it happens again; a misdelivered frame is a bug to report",
         ],
-        source: "docs/channel.md, \"Several machines\"",
+        source: "docs/labs/channel.md, \"Several machines\"",
         ..Rule::checked_by(checks::stale)
     },
     Rule {
@@ -144,7 +144,7 @@ const RULES: &[Rule] = &[
         why: "The peer is another tenant. One that can end or hold up the other side, or choose what it reads, has power over a machine that is not \
               its own.",
         fix: &["kvmscope bench channel --only faults   # whether it happens again; then report it"],
-        source: "docs/channel.md, \"Twelve rules against a hostile peer\"",
+        source: "docs/labs/channel.md, \"Twelve rules against a hostile peer\"",
         ..Rule::checked_by(checks::fault)
     },
     Rule {

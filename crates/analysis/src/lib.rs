@@ -207,7 +207,7 @@ pub const QUESTIONS: &[Question] = &[
     },
 ];
 
-/// What every table is that any answer of this program may have, by section and in reading order: docs/tables.md, the JSON
+/// What every table is that any answer of this program may have, by section and in reading order: docs/formats/tables.md, the JSON
 /// schema, Arrow's schemas and the dashboard's types are made from it.
 pub fn tables() -> impl Iterator<Item = &'static TableSpec> {
     QUESTIONS.iter().flat_map(|question| question.tables).copied()

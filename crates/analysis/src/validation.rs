@@ -1,4 +1,4 @@
-//! The page docs/validation.md: every published result that a model predicts, and whether it does.
+//! The page docs/formats/validation.md: every published result that a model predicts, and whether it does.
 
 use crate::facts::published::{ExitCost, exit_costs, interrupt, sources};
 use crate::facts::validation::{self, Comparison};
@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 const HEAD: &str = "# Validation\n\n\
     What the models of `kvmscope plan` predict of results that others published, computed by the program itself. It is printed by\n\
-    `kvmscope schema --format validation > docs/validation.md`, and a test holds that it is up to date; the records are in\n\
+    `kvmscope schema --format validation > docs/formats/validation.md`, and a test holds that it is up to date; the records are in\n\
     `crates/facts/src/published.toml`.\n\n\
     - **low, likely, high**: the predicted band. **inside**: whether the published number lies in it. **error**: the likely prediction against it.\n\
     - **held against**: the model did not know the number; these are counted, a result under several assumptions once, and inside only if it is under all.\n\

@@ -2,7 +2,7 @@
 //!
 //! What a table is stands in a [`TableSpec`], const data beside the code that fills it: its address, what a row is, its
 //! columns with names, units and types. Columns never depend on what was recorded; a missing value is missing, not 0. JSON,
-//! CSV, Arrow, the JSON schema and docs/tables.md are all made from it; [`Shown`] says which columns a person in a narrow
+//! CSV, Arrow, the JSON schema and docs/formats/tables.md are all made from it; [`Shown`] says which columns a person in a narrow
 //! terminal wants to see.
 
 mod cell;

@@ -14,7 +14,7 @@ use std::path::PathBuf;
     kvmscope budget\n  \
     kvmscope budget kvm4nfv-2015 > mine.toml\n  \
     kvmscope budget mine.toml\n\n\
-    docs/budgets.md describes the file. Exit status: 0 printed, 2 wrong usage or an error in the file.")]
+    docs/read/latency.md describes the file. Exit status: 0 printed, 2 wrong usage or an error in the file.")]
 pub(crate) struct Budget {
     /// A built-in budget to print, or a file to check; without it, the built-in ones are listed
     #[arg(value_name = "NAME|FILE", value_hint = ValueHint::FilePath)]

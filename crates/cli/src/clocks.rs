@@ -10,7 +10,7 @@ use std::io::Write;
 #[command(after_help = "Examples:\n  \
     kvmscope clocks >> clocks.txt\n\n\
     In a guest, before and after a latency test: with --part L1=clocks.txt beside the result, `kvmscope report` finds\n\
-    its samples in the recording of the host, without a trace of the guest. docs/samples.md describes the file.\n\
+    its samples in the recording of the host, without a trace of the guest. docs/read/latency.md describes the file.\n\
     Exit status: 0 printed, 2 wrong usage.")]
 pub(crate) struct Clocks {}
 

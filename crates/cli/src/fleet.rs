@@ -27,7 +27,7 @@ enum Of {
     kvmscope fleet report fleet --html fleet.html\n  \
     kvmscope fleet report fleet --json | jq '.sections[].tables.outliers'\n\n\
     DATASET is a directory that kvmscope export --dataset or kvmscope.fleet of Python made; of other stores, kvmscope.fleet.report\n\
-    gives the same answer. docs/fleet.md describes it.\n\
+    gives the same answer. docs/use/compare.md describes it.\n\
     Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on.")]
 struct Report {
     /// Directory of the data set

@@ -13,7 +13,7 @@ use std::io::Write;
     kvmscope schema > kvmscope.schema.json\n  \
     kvmscope schema --table flow.exits\n  \
     kvmscope schema --format validation\n\n\
-    docs/tables.md has the same for people, and docs/validation.md what the models of plans predict of published results.\n\
+    docs/formats/tables.md has the same for people, and docs/formats/validation.md what the models of plans predict of published results.\n\
     Exit status: 0 printed, 2 wrong usage.")]
 pub(crate) struct Schema {
     /// Only this table: SECTION.TABLE, such as flow.exits
@@ -28,11 +28,11 @@ pub(crate) struct Schema {
 enum Format {
     /// A JSON schema.
     Json,
-    /// The page docs/tables.md.
+    /// The page docs/formats/tables.md.
     Markdown,
     /// The module ui/src/data/tables.ts.
     Typescript,
-    /// The page docs/validation.md.
+    /// The page docs/formats/validation.md.
     Validation,
 }
 
@@ -40,7 +40,7 @@ impl Schema {
     /// Prints it.
     pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         if let (Format::Validation, Some(name)) = (self.format, &self.table) {
-            bail!(WrongUse(format!("--table {name}: docs/validation.md is not about a table")));
+            bail!(WrongUse(format!("--table {name}: docs/formats/validation.md is not about a table")));
         }
         let all: Vec<&TableSpec> = analysis::tables().collect();
         let wanted = match &self.table {

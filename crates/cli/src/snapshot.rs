@@ -28,7 +28,7 @@ const LEAST_SPAN_NS: u64 = 500_000_000;
     kvmscope snapshot -o ticket-4711.kvmscope\n  \
     kvmscope snapshot --as L1:web -o web\n  \
     kvmscope snapshot --root sosreport-host1 -o host1\n\n\
-    Passwords and other secrets on command lines are replaced by [redacted]; docs/snapshot.md has the rule.\n\
+    Passwords and other secrets on command lines are replaced by [redacted]; docs/use/record.md has the rule.\n\
     Exit status: 0 taken, 1 nothing could be read, 2 wrong usage.")]
 pub(crate) struct Snapshot {
     #[command(flatten)]

@@ -1,6 +1,6 @@
 //! What others published: the records of `published.toml`, typed.
 //!
-//! They are drawn beside measured series and never mixed into them, and models are held against them (docs/validation.md).
+//! They are drawn beside measured series and never mixed into them, and models are held against them (docs/formats/validation.md).
 
 use serde::Deserialize;
 use std::collections::BTreeMap;

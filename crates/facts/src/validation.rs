@@ -1,6 +1,6 @@
 //! Do the models hold? What they predict of results that others published, and the page that shows it.
 //!
-//! A model's question fills rows; here they are counted for the last line of a plan, and printed as docs/validation.md.
+//! A model's question fills rows; here they are counted for the last line of a plan, and printed as docs/formats/validation.md.
 
 use super::published::Source;
 use base::number::{many, percent};
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// The page that this program prints.
-pub const PAGE: &str = "docs/validation.md";
+pub const PAGE: &str = "docs/formats/validation.md";
 
 /// A published result beside what a model predicts of it.
 #[derive(Debug, Clone)]
@@ -232,8 +232,7 @@ mod tests {
             row("g", 9.0, None, Worth::Held),
         ];
         assert_eq!(tally(&rows), Tally { held: 3, inside: 2, width: Some(3.0) });
-        let said =
-            "Validation: 2 of 3 published results lie inside the predicted band, median width 3x (docs/validation.md)";
+        let said = "Validation: 2 of 3 published results lie inside the predicted band, median width 3x (docs/formats/validation.md)";
         assert_eq!(sentence(&rows), said);
         assert_eq!(tally(&rows[4..]), Tally { held: 0, inside: 0, width: None });
         assert_eq!(rows[2].miss().unwrap(), "1 us is 50.0 % below the band");

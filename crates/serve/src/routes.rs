@@ -1,4 +1,4 @@
-//! Which address gives what? The list of the API; `docs/serve.md` describes it.
+//! Which address gives what? The list of the API; `docs/use/serve.md` describes it.
 //!
 //! Handlers here parse and check what was asked, and hand it to the pure half: `base`'s tiles, `chains`, `events`, `metrics`.
 //! Everything that opens or computes runs on a thread of its own, so that one large recording does not stop the others.
@@ -100,7 +100,7 @@ fn json(answer: &impl Serialize) -> Answer {
 }
 
 async fn no_such(uri: Uri) -> Answer {
-    Err(Refused::missing(format!("the API has no {}; docs/serve.md lists its paths", uri.path())))
+    Err(Refused::missing(format!("the API has no {}; docs/use/serve.md lists its paths", uri.path())))
 }
 
 /// Which recording's numbers are wanted; without one, those of all recordings that were asked for lately.

@@ -6,7 +6,7 @@
 //! ```
 //! The page loads nothing and sends nothing; its policy forbids both. The same input gives the same bytes: the only
 //! times in it are the recording's own. Sections, figures and tables are rendered as they come; no question is known by
-//! name. [docs/report.md](../../../docs/report.md) describes the page for its readers.
+//! name. [docs/use/report.md](../../../docs/use/report.md) describes the page for its readers.
 
 mod axis;
 mod chains;

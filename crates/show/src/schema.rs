@@ -1,7 +1,7 @@
 //! What tables are, for programs and people who have none yet: out of the specifications alone.
 //!
 //! ```text
-//! [TableSpec] --document-->   a JSON schema of what `--json` prints      --markdown-->   docs/tables.md
+//! [TableSpec] --document-->   a JSON schema of what `--json` prints      --markdown-->   docs/formats/tables.md
 //!             --table-->      a JSON schema of one table                 --typescript--> ui/src/data/tables.ts
 //! ```
 

@@ -9,7 +9,7 @@
 
 `analyse` lets each worker analyse recordings and put their tables into a Parquet data set in any store of fsspec; what is there already is not done
 again. `report` merges what workers read of it. What is analysed and merged is the code of the program, so every engine has the same answer as
-`kvmscope fleet report`. The page docs/fleet.md describes the data set and the answers.
+`kvmscope fleet report`. The page docs/use/compare.md describes the data set and the answers.
 """
 
 from .analysing import Analysed, Outcome, analyse

@@ -421,7 +421,7 @@ export const TABLES = {
     high_ns: "u64",
     at_ns: "u64",
   },
-  /** One stage of the interrupts of one vector on one vCPU, see docs/latency-paths.md; accepts that were merged into a pending one stand at stage pending. */
+  /** One stage of the interrupts of one vector on one vCPU, see docs/read/latency.md; accepts that were merged into a pending one stand at stage pending. */
   "latency.irq_stages": {
     machine: "text",
     vm: "text",
@@ -434,7 +434,7 @@ export const TABLES = {
     p99_ns: "u64",
     max_ns: "u64",
   },
-  /** One stage of the timer interrupts of one vCPU, see docs/latency-paths.md; merged ones stand at stage deliver. */
+  /** One stage of the timer interrupts of one vCPU, see docs/read/latency.md; merged ones stand at stage deliver. */
   "latency.timer_stages": {
     machine: "text",
     vm: "text",
@@ -732,7 +732,7 @@ export const TABLES = {
     pps: "f64",
     gbps: "f64",
   },
-  /** What a trial's rate of all VNFs together is held against. kind modelled: what the trials before it say that it can carry at most, and name is the resource that binds; kind published: a result of docs/validation.md with the same pattern and size. */
+  /** What a trial's rate of all VNFs together is held against. kind modelled: what the trials before it say that it can carry at most, and name is the resource that binds; kind published: a result of docs/formats/validation.md with the same pattern and size. */
   "datapath.marks": {
     machine: "text",
     design: "text",

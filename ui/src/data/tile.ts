@@ -5,7 +5,7 @@
  * ```text
  * "KVTL" version flags t0 t1 width tracks states | lane cover[w][s] present[w] count[w] longest[w] | lane ...
  * ```
- * Little-endian without padding; the format stands in docs/dashboard.md.
+ * Little-endian without padding; the format stands in docs/use/serve.md.
  */
 
 export interface TileLane {

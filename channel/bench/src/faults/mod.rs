@@ -5,7 +5,7 @@
 //! a forked one    the honest side: the crate's public API, nothing else --> what it counted, what it handed out
 //! ```
 //! The honest side has a process of its own, so that a crash or a hang of it is something that was seen, and does not end the bench.
-//! Rules: docs/channel.md, "Twelve rules against a hostile peer".
+//! Rules: docs/labs/channel.md, "Twelve rules against a hostile peer".
 //!
 //! | rules | where |
 //! |---|---|

@@ -112,7 +112,7 @@ fn rule_11_a_window_of_a_protection_key_is_closed_on_every_way_out() {
 fn rule_11_a_window_of_mprotect_is_closed_after_its_batch_and_open_to_all_threads_meanwhile() {
     assert!(!accessible("mprotect", "after it closed"));
     assert!(!accessible("mprotect", "after a panic"));
-    assert!(accessible("mprotect", "in another thread"), "docs/channel.md says so");
+    assert!(accessible("mprotect", "in another thread"), "docs/labs/channel.md says so");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Does the state machine tell the truth about recordings whose truth is known?
 //!
 //! The toys' L2 lies at 0x30000, so the level of every exit is known from its RIP; L1's own trace of the Linux stack says
-//! which exits were reflected, and why. Golden times were computed by another program (docs/flow.md, scores).
+//! which exits were reflected, and why. Golden times were computed by another program (docs/read/flow.md, scores).
 
 mod stream;
 mod watch;

@@ -61,7 +61,7 @@ pub struct Ceiling {
 /// A published rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Published {
-    /// Its id in docs/validation.md.
+    /// Its id in docs/formats/validation.md.
     pub point: String,
     /// What carried the packets there.
     pub design: String,

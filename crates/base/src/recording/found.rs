@@ -173,7 +173,7 @@ pub(super) fn add_files(mut recording: Recording, files: &[Named]) -> Result<Rec
             let path = file.path.display();
             if let Some(first) = no_event(&file.path, kind)? {
                 return Err(Error::Named(format!(
-                    "{path}: neither a trace nor a result that is read (docs/formats.md, docs/samples.md); it begins with {first:?}"
+                    "{path}: neither a trace nor a result that is read (docs/formats/formats.md, docs/read/latency.md); it begins with {first:?}"
                 )));
             }
             return Err(Error::Named(format!(

@@ -15,7 +15,7 @@ use archive::{Links, Unpacked};
 use base::recording::{Error, MANIFEST, Recording, Shown};
 use std::path::{Path, PathBuf};
 
-/// What a data set has (docs/fleet.md); the slim build knows no more of them.
+/// What a data set has (docs/use/compare.md); the slim build knows no more of them.
 const DATASET: &str = "_kvmscope.json";
 
 /// Files in an archive without a manifest that are opened: the attachments of a ticket are some dozen.

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 #[derive(Args)]
 #[command(next_help_heading = "Judge by a latency budget")]
 pub(crate) struct BudgetOption {
-    /// Judge the goals of this budget: kvm4nfv-2015, kvm4nfv-future, or a file (docs/budgets.md)
+    /// Judge the goals of this budget: kvm4nfv-2015, kvm4nfv-future, or a file (docs/read/latency.md)
     #[arg(long, value_name = "NAME|FILE", add = budgets())]
     budget: Option<PathBuf>,
 }

@@ -2,7 +2,7 @@
 
 use base::Level;
 
-/// The deepest level that the ledger distinguishes (docs/flow.md).
+/// The deepest level that the ledger distinguishes (docs/read/flow.md).
 const DEEPEST: u8 = 3;
 
 /// `L0` to `L3`.

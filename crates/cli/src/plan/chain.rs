@@ -31,10 +31,10 @@ use std::path::{Path, PathBuf};
     kvmscope plan chain --vnfs 4,8 --size 64 --nic XL710 --hop 240+0.24 --vnf 180+0.1 --vnf-cores 2\n  \
     kvmscope plan chain --vnfs 8 --size 64 --nic XL710 --calibrate fixtures/channel\n  \
     kvmscope plan chain chain.toml --search\n\n\
-    What a hop of the switch costs must be measured (--calibrate, --hop); it is never assumed. docs/datapath.md has the formulae.\n\
+    What a hop of the switch costs must be measured (--calibrate, --hop); it is never assumed. docs/read/plan.md has the formulae.\n\
     Exit status: 0 answered, 1 no answer, 2 wrong usage, 3 the target is missed, or a finding of at least the severity of --fail-on.")]
 pub(super) struct ChainOptions {
-    /// A plan in TOML (docs/datapath.md), in place of the options
+    /// A plan in TOML (docs/read/plan.md), in place of the options
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = [
         "vnfs", "size", "imix", "pattern", "nic", "link", "ports", "cards", "pcie", "mps", "mrrs", "iommu_small_pages", "remote_node",
         "hop", "pmd_cores", "ghz", "ingress", "vnf_pps", "vnf", "vnf_cores", "vhost_pps", "channel", "datapath", "must_migrate", "target",

@@ -147,7 +147,7 @@ impl Nested {
         if stated.measured.is_none() {
             let why = "no CPUID exit that KVM saw both without and with nesting, so D stays unknown";
             bail!(
-                "{} measured {why}; docs/plan.md describes where to run kvmscope bench exits",
+                "{} measured {why}; docs/read/plan.md describes where to run kvmscope bench exits",
                 input.recording.title()
             );
         }

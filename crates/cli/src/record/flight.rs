@@ -38,7 +38,7 @@ pub(super) struct FlightOptions {
     /// Most that kept events may take on disk; where they need more, less time is kept
     #[arg(long, value_name = "SIZE", value_parser = room, default_value = "1G", requires = "flight")]
     keep_size: u64,
-    /// End when a vCPU breaks this budget: kvm4nfv-2015, kvm4nfv-future, or a file (docs/budgets.md)
+    /// End when a vCPU breaks this budget: kvm4nfv-2015, kvm4nfv-future, or a file (docs/read/latency.md)
     #[arg(long, value_name = "NAME|FILE", add = budgets(), requires = "flight")]
     stop_on: Option<PathBuf>,
     /// End on signal SIGUSR1, or at a line written into the named pipe DIR/trigger; may be repeated

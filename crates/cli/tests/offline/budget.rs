@@ -40,7 +40,7 @@ fn what_is_wrong_with_a_file_has_its_place_and_a_name_its_neighbour() {
 
 #[test]
 fn the_file_of_the_documentation_is_a_budget() {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/budgets.md");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/read/latency.md");
     let page = std::fs::read_to_string(page).unwrap();
     let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     let directory = tempfile::tempdir().unwrap();

@@ -27,7 +27,7 @@ fn blocks(text: &str) -> Vec<String> {
 
 #[test]
 fn every_command_of_the_cookbook_runs() {
-    let cookbook = std::fs::read_to_string(root().join("docs/cookbook.md")).unwrap();
+    let cookbook = std::fs::read_to_string(root().join("docs/use/cookbook.md")).unwrap();
     let directory = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(root().join("fixtures"), directory.path().join("fixtures")).unwrap();
     let programs = Path::new(env!("CARGO_BIN_EXE_kvmscope")).parent().unwrap().to_owned();

@@ -135,9 +135,11 @@ fn one_table_stands_alone() {
 #[test]
 fn the_pages_and_the_types_of_the_dashboard_are_up_to_date() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    for (format, file) in
-        [("markdown", "docs/tables.md"), ("typescript", "ui/src/data/tables.ts"), ("validation", "docs/validation.md")]
-    {
+    for (format, file) in [
+        ("markdown", "docs/formats/tables.md"),
+        ("typescript", "ui/src/data/tables.ts"),
+        ("validation", "docs/formats/validation.md"),
+    ] {
         let (_, printed, _) = kvmscope(&["schema", "--format", format]);
         let written = std::fs::read_to_string(root.join(file)).unwrap_or_default();
         assert!(printed == written, "write it anew: kvmscope schema --format {format} > {file}");

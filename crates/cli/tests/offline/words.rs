@@ -1,4 +1,4 @@
-//! What users read is written in the words of docs/words.md: the help and the answers about all fixtures, in whole, hold none
+//! What users read is written in the words of docs/read/words.md: the help and the answers about all fixtures, in whole, hold none
 //! of the words that its last table lists as not ours, and no "1 exits".
 
 use crate::program::{commands, root};
@@ -71,7 +71,7 @@ fn said(arguments: &[&str]) -> String {
 
 /// The first column of the table under "Not our words".
 fn not_ours() -> Vec<String> {
-    let text = std::fs::read_to_string(root().join("docs/words.md")).unwrap();
+    let text = std::fs::read_to_string(root().join("docs/read/words.md")).unwrap();
     let (_, table) = text.split_once("## Not our words").unwrap();
     let rows = table.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
     let words: Vec<String> = rows.skip(1).filter(|cell| !cell.starts_with("--")).map(str::to_lowercase).collect();

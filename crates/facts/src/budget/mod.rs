@@ -7,7 +7,7 @@
 //! ```
 //! In: a budget, a TOML file of schema `kvmscope.budget/1` or a built-in one, and what was measured. Out: a verdict for each
 //! goal, by vCPU, thread or migration. Nothing here is of one question alone: whatever has a limit in time is judged by the same goals.
-//! [docs/budgets.md](../../../../../docs/budgets.md) has the file's keys and the rules of the verdicts.
+//! [docs/read/latency.md](../../../../../docs/read/latency.md) has the file's keys and the rules of the verdicts.
 
 mod builtin;
 mod episodes;

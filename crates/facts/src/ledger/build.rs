@@ -292,7 +292,7 @@ fn silent(vcpus: &[Vcpu], part: &Part) -> u64 {
     vcpus.iter().filter(is_known).filter(is_silent).count() as u64
 }
 
-/// Settles what only the end of the trace can tell of levels (docs/flow.md, "Backfill"), and all sums; returns what the levels of
+/// Settles what only the end of the trace can tell of levels (docs/read/flow.md, "Backfill"), and all sums; returns what the levels of
 /// each vCPU thread turned out to be.
 fn settle_levels(walk: &mut Walk<Sinks>) -> FxHashMap<i32, [TracedLevel; LEVELS]> {
     let seen = walk.seen;

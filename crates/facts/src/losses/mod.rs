@@ -10,7 +10,7 @@
 //! exits        [-------------]    [--------------------]                          exit to entry: definition A
 //! ```
 //! [`stretches`] answers what windows of any length lost. Memory: 16 bytes for each piece, 4 for most exits. What counts as lost is
-//! said in docs/latency.md.
+//! said in docs/read/latency.md.
 
 mod causes;
 mod collect;

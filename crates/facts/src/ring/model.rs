@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn errors_count_by_their_share_and_not_by_their_size() {
-        // The quiet ring of docs/channel.md: 77, 24, 21 and 15 ns per packet. No line goes through all four.
+        // The quiet ring of docs/labs/channel.md: 77, 24, 21 and 15 ns per packet. No line goes through all four.
         let points = [(1, 77.0), (8, 192.0), (32, 672.0), (64, 960.0)];
         let model = Model::fit(&points, 0.0).unwrap();
         let errors = points.map(|(batch, ns)| (model.batch_ns(batch).unwrap() / ns - 1.0).abs());

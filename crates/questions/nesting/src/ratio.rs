@@ -25,7 +25,7 @@ pub(crate) const WORDS: Words = Words {
     fix: &["kvmscope check   # at L0, by its owner"],
     undo: &[],
     needs: Needs::OuterLevel,
-    source: "docs/plan.md; PVM (SOSP 2023), DVH (ASPLOS 2020), FOSDEM 2018, dorsal 2018",
+    source: "docs/read/plan.md; PVM (SOSP 2023), DVH (ASPLOS 2020), FOSDEM 2018, dorsal 2018",
 };
 
 /// Published exits without nesting and with it, in one unit each.

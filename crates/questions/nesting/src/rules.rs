@@ -233,7 +233,7 @@ pub const RULES: &[Rule] = &[
         why: "The running kernel lacks this change; a newer kernel has it.",
         undo: &["# select the previous kernel in the boot loader menu"],
         needs: Needs::Reboot,
-        source: "messages of the cited commits (docs/check.md lists them)",
+        source: "messages of the cited commits (docs/use/check.md lists them)",
         ..Rule::checked_by(checks::kernel::older)
     },
     Rule {
@@ -246,7 +246,7 @@ pub const RULES: &[Rule] = &[
         fix: &["# install the newest release of your series from your distribution, and boot it"],
         undo: &["# select the previous kernel in the boot loader menu"],
         needs: Needs::Reboot,
-        source: "records of the kernel's CVE team (cve.org); docs/check.md has the list",
+        source: "records of the kernel's CVE team (cve.org); docs/use/check.md has the list",
         ..Rule::checked_by(checks::kernel::faults)
     },
     Rule {
@@ -320,7 +320,7 @@ pub const RULES: &[Rule] = &[
         looks_at: "Kernel lockdown, and kvm_pvm, under which kvm_exit does not fire.",
         why: "A registered event need not fire, and a kernel in confidentiality lockdown refuses tracing.",
         fix: &["kvmscope check --probe   # runs a test guest and reports which events fire"],
-        source: "Documentation/trace/events.rst, kernel_lockdown(7); docs/record.md (kvm_pvm)",
+        source: "Documentation/trace/events.rst, kernel_lockdown(7); docs/use/record.md (kvm_pvm)",
         ..Rule::checked_by(checks::identity::no_trace)
     },
 ];

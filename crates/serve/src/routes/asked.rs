@@ -83,7 +83,7 @@ fn sentence(error: &str) -> String {
     };
     match name {
         Some(name) => format!("`{name}` in the address has an invalid value"),
-        None => "invalid address; docs/serve.md describes the parameters".to_owned(),
+        None => "invalid address; docs/use/serve.md describes the parameters".to_owned(),
     }
 }
 
@@ -136,7 +136,7 @@ mod tests {
                 "Invalid URL: Cannot parse `chain` with value `x` to a `usize`",
                 "`chain` in the address has an invalid value",
             ),
-            ("Invalid URL", "invalid address; docs/serve.md describes the parameters"),
+            ("Invalid URL", "invalid address; docs/use/serve.md describes the parameters"),
         ] {
             assert_eq!(sentence(error), said);
         }

@@ -215,10 +215,10 @@ fn emulated_times_are_marked_in_every_vms_name() {
     assert!(processes.iter().all(|process| process.process_name.contains("emulated by QEMU TCG")));
 }
 
-/// What docs/export.md tells to ask: the slices of a category sum to the vCPUs' column of that name, CPUs not counted again.
+/// What docs/use/report.md tells to ask: the slices of a category sum to the vCPUs' column of that name, CPUs not counted again.
 #[test]
 fn a_states_slices_sum_to_the_ledgers_column() {
-    let docs = include_str!("../../../../docs/export.md");
+    let docs = include_str!("../../../../docs/use/report.md");
     assert!(docs.contains("from slice where category = 'handling_l1' group by name"), "the query that is tested here");
     for name in FIXTURES {
         let (drawn, section) = crate::witness::answered(name);

@@ -1,4 +1,4 @@
-//! A page of all tables: docs/tables.md.
+//! A page of all tables: docs/formats/tables.md.
 
 use base::{Column, ColumnType, TableSpec};
 use std::fmt::Write;

@@ -14,7 +14,7 @@ fn schemas(line: &str) -> impl Iterator<Item = &str> {
 #[test]
 fn every_schema_is_told_of() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let page = std::fs::read_to_string(root.join("docs/schemas.md")).unwrap();
+    let page = std::fs::read_to_string(root.join("docs/formats/schemas.md")).unwrap();
     let mut sources = Vec::new();
     ["crates", "channel", "python/src"].iter().for_each(|folder| files(&root.join(folder), ".rs", &mut sources));
     let mut missing = BTreeSet::new();
@@ -24,6 +24,6 @@ fn every_schema_is_told_of() {
         let code = &text[..text.len() - tests.len()];
         missing.extend(code.lines().flat_map(schemas).filter(|name| !page.contains(name)).map(str::to_owned));
     }
-    assert!(missing.is_empty(), "docs/schemas.md says nothing of {missing:?}");
+    assert!(missing.is_empty(), "docs/formats/schemas.md says nothing of {missing:?}");
     assert_eq!(schemas(r#"("schema", "kvmscope-live/1")"#).collect::<Vec<_>>(), ["kvmscope-live/1"]);
 }

@@ -5,7 +5,7 @@
 //!                     ^------------- it was refused: goes on ---'
 //! ```
 //! On kernels that do not say so an entry that was refused looks like one that was made, until the next exit comes from
-//! L1 (docs/flow.md, "Chains").
+//! L1 (docs/read/flow.md, "Chains").
 
 use super::ledger::Sums;
 use crate::events::reasons::{Class, Reason};

@@ -3,7 +3,7 @@
 //! Two witnesses tell the level of every exit. *Forward* (W1): `lvl` is carried from entry requests and injections.
 //! *Backward* (W2): the next positional event after an exit is `kvm_nested_vmexit`, or it was the guest of L0 itself.
 //!
-//! Rules R1-R3 and T1-T24, in the order in which they stand in docs/flow.md; each is named where it is carried out.
+//! Rules R1-R3 and T1-T24, in the order in which they stand in docs/read/flow.md; each is named where it is carried out.
 //! Here are those of KVM's own events; the witnesses are weighed in `level.rs`, and `host.rs` has what the host's
 //! scheduler and interrupts mean.
 //! Kernel facts: arch/x86/kvm/{x86.c, vmx/nested.c, svm/nested.c, trace.h}, Linux 3.10 to 6.18.

@@ -1,4 +1,4 @@
-//! Which level is one that only the end of the trace can tell? (docs/flow.md, "Backfill")
+//! Which level is one that only the end of the trace can tell? (docs/read/flow.md, "Backfill")
 
 use crate::state::TracedLevel;
 use crate::thread::{Seen, Thread};

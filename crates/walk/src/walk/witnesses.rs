@@ -1,6 +1,6 @@
 //! Which events of a trace show who runs vCPUs?
 //!
-//! Entries and exits do, and where they fire nothing else is needed. Where none fires, as under kvm_pvm (docs/record.md),
+//! Entries and exits do, and where they fire nothing else is needed. Where none fires, as under kvm_pvm (docs/use/record.md),
 //! what KVM does for the guest of the running thread is all that there is. Those events are nearly as many as exits, so
 //! they are asked for only then.
 

@@ -4,7 +4,7 @@ use kvmscope_analysis::nesting::{features, kernels, known, rules};
 
 #[test]
 fn the_page_has_everything_that_the_program_knows() {
-    let page = std::fs::read_to_string(super::tree::bundled("../docs/check.md")).unwrap();
+    let page = std::fs::read_to_string(super::tree::bundled("../docs/use/check.md")).unwrap();
     let names = features::PROBES.iter().map(|probe| probe.feature.to_owned());
     let parameters = known::KNOWN.iter().map(|known| format!("{}.{}", known.module, known.name));
     let mitigations = features::MITIGATIONS.iter().map(|known| known.feature.to_owned());
@@ -17,12 +17,12 @@ fn the_page_has_everything_that_the_program_knows() {
         .chain(commits)
         .filter(|name| !page.contains(&format!("`{name}`")) && !page.contains(&format!("| {name} ")))
         .collect();
-    assert!(missing.is_empty(), "docs/check.md lacks {missing:?}");
+    assert!(missing.is_empty(), "docs/use/check.md lacks {missing:?}");
 }
 
 #[test]
 fn the_page_says_of_features_what_the_program_says() {
-    let page = std::fs::read_to_string(super::tree::bundled("../docs/check.md")).unwrap();
+    let page = std::fs::read_to_string(super::tree::bundled("../docs/use/check.md")).unwrap();
     let probes = features::PROBES.iter().map(|probe| (probe.feature.to_owned(), format!("| {}", probe.meaning)));
     let mitigations = features::MITIGATIONS.iter();
     let mitigations = mitigations.map(|known| (known.feature.to_owned(), format!("| {} |", known.meaning)));
@@ -36,5 +36,5 @@ fn the_page_says_of_features_what_the_program_says() {
     let all = probes.chain(mitigations).chain(parameters);
     let missing: Vec<String> =
         all.filter(|(name, words)| !said(name, words)).map(|(name, words)| format!("{name} {words}")).collect();
-    assert!(missing.is_empty(), "docs/check.md says otherwise, or does not say:\n{}", missing.join("\n"));
+    assert!(missing.is_empty(), "docs/use/check.md says otherwise, or does not say:\n{}", missing.join("\n"));
 }

@@ -21,7 +21,7 @@ const RULE: Rule<()> = Rule {
     looks_at: "Whether a time, a cost or a rate is worse after the change by more than `--fail-on-regression` accepts, and by more than noise.",
     why: "Something takes longer, or carries less, than before the change; runs of one configuration differ by less.",
     fix: &["take the change back, or look at what differs: tables `configuration` and `causes`"],
-    source: "docs/compare.md, \"Did it get worse?\"",
+    source: "docs/use/compare.md, \"Did it get worse?\"",
     ..Rule::checked_by(())
 };
 

@@ -23,7 +23,7 @@ const RULE: Rule<()> = Rule {
     limits: &[limit("times as much time wanted, run, and in guest code on one side", LOAD_RATIO, "")],
     why: "Numbers of machines, levels, kernels or loads that are not alike differ whatever was changed between them.",
     fix: &["record both sides on the same machine, at the same level, with the same kernel and load"],
-    source: "docs/compare.md, \"Whether it is more than noise\"",
+    source: "docs/use/compare.md, \"Whether it is more than noise\"",
     ..Rule::checked_by(())
 };
 

@@ -7,7 +7,7 @@
 //! ```
 //! In: what a data set of recordings has in its own tables. Out: a Section. Whoever merges, one process or the workers of a cluster, has
 //! the same [`Fleet`] in the end: sums and distributions are whole numbers, and everything else is kept by host and recording.
-//! [docs/fleet.md](../../../../docs/fleet.md) has the layout of the data set and the rules of each answer.
+//! [docs/use/compare.md](../../../../docs/use/compare.md) has the layout of the data set and the rules of each answer.
 
 mod breaches;
 mod classes;

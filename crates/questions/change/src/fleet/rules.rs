@@ -10,7 +10,7 @@ use base::{Cost, CostKind, Evidence, Finding, Level, Needs, Severity};
 use facts::rule::{Hit, Rule};
 use facts::statistics::holm::CHANCE;
 
-const DOCUMENT: &str = "docs/fleet.md, \"Answers\"";
+const DOCUMENT: &str = "docs/use/compare.md, \"Answers\"";
 
 const OUTLIER: Rule<()> = Rule {
     id: "FLT-OUTLIER",
@@ -63,7 +63,7 @@ const BUDGET: Rule<()> = Rule {
     looks_at: "Whether a goal of the latency budget is FAIL on a host in any recording.",
     why: "What these hosts did to the vCPUs is more than the budget accepts; the reports of the recordings name who took the time.",
     fix: &["kvmscope report RECORDING --budget BUDGET   # of the worst host"],
-    source: "docs/budgets.md",
+    source: "docs/read/latency.md",
     ..Rule::checked_by(())
 };
 

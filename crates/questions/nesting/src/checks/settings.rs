@@ -43,7 +43,7 @@ fn avic_if_it_holds(machine: &Machine, hit: Hit) -> Hit {
     }
     let title = format!("kvm_amd.avic is off at {}: leave it off with this kernel and CPU", machine.id);
     let mut evidence = hit.evidence;
-    evidence.extend(against.into_iter().map(|what| Evidence::new(what, "docs/check.md#avic")));
+    evidence.extend(against.into_iter().map(|what| Evidence::new(what, "docs/use/check.md#avic")));
     evidence.extend(machine.facts.release.as_ref().and_then(super::kernel::doubt));
     let severity = Severity::Info;
     Hit { severity, title, evidence, fix: Vec::new(), changes: Vec::new(), needs: Some(Needs::Nothing), ..hit }
@@ -83,7 +83,7 @@ fn switched_off(machine: &Machine, wanted: &dyn Fn(&Known) -> bool) -> Vec<&'sta
 fn of(machine: &Machine, known: &Known, severity: Severity) -> Hit {
     let title = format!("{}.{} is off at {}: {}", known.module, known.name, machine.id, known.without);
     let mut evidence = shown_by(machine, known.feature);
-    evidence.push(Evidence::new(format!("its default is {}", known.default), "docs/check.md"));
+    evidence.push(Evidence::new(format!("its default is {}", known.default), "docs/use/check.md"));
     let mut hit = hit(machine, severity, title, evidence);
     hit.subject = format!("{}.{}", machine.id, known.feature);
     // KVM clears a switch at load where the hardware, as this level sees it, lacks the feature. Where a flag shows the

@@ -93,7 +93,7 @@ pub(crate) fn best_and_worst(level: u8) -> Option<(String, String)> {
     Some((best.said(), worst.said()))
 }
 
-/// The part of docs/validation.md about the choice of the operation that calibrates the model.
+/// The part of docs/formats/validation.md about the choice of the operation that calibrates the model.
 pub(super) fn printed() -> String {
     let said = |level: u8| {
         let (best, worst) = best_and_worst(level).unwrap_or_default();

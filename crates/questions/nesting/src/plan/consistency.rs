@@ -92,7 +92,7 @@ pub(crate) fn stories() -> Vec<Story> {
     ]
 }
 
-/// The part of docs/validation.md about published cases that the model neither confirms nor refutes.
+/// The part of docs/formats/validation.md about published cases that the model neither confirms nor refutes.
 pub(super) fn printed() -> String {
     let mut out = "\n### Two published cases that prove nothing\n\nThe model is consistent with them, no more.\n\n\
         | case | what is computed | from | to | in | against |\n|---|---|---|---|---|---|\n"

@@ -6,7 +6,7 @@
 //! bench exits           --benched--> c1, D, costs
 //! --c1 --d --rate ...   --of_stated-->     Inputs --predict--> CPU now -> after, each change and together
 //! exits of the traces   --of_recording-->         \--tables--> what the exits cost, what was assumed
-//! published records     --validate, calibrations, consistency--> docs/validation.md
+//! published records     --validate, calibrations, consistency--> docs/formats/validation.md
 //! ```
 
 pub mod benched;

@@ -113,7 +113,7 @@ pub(crate) fn comparisons() -> Vec<Comparison> {
     at_l2.chain([fitted, control]).chain(at_l3).collect()
 }
 
-/// The chapter of docs/validation.md about nested virtualization.
+/// The chapter of docs/formats/validation.md about nested virtualization.
 pub fn validation() -> (String, Vec<Comparison>) {
     const ABOUT: &str = "What an exit of a nested guest costs, from what one operation of the same table costs at both levels: C2 = C1 + k D. A plan takes k \
         from 1 to 1.2, the largest of the six operations that L1's kernel finishes; here the band of each of them ends at the largest k of the other five. At \

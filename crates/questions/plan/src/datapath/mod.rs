@@ -5,10 +5,10 @@
 //! ```text
 //! Plan --model/: capacity of each resource / how often a packet uses it--> stages --least binds--> rates
 //!                                                                             '--where two designs cross--> break-even
-//! facts/published --the same model--> published: fitted | validated | bound | fails --> bands, docs/validation.md
+//! facts/published --the same model--> published: fitted | validated | bound | fails --> bands, docs/formats/validation.md
 //! ```
 //! What was measured is the question of [`measured`], whose rates stand in the same table.
-//! docs/datapath.md has the formulae and where each constant comes from.
+//! docs/read/plan.md has the formulae and where each constant comes from.
 
 mod band;
 mod break_even;

@@ -140,7 +140,7 @@ pub(super) fn comparisons() -> Vec<Comparison> {
     points().map(Point::comparison).collect()
 }
 
-/// The chapter of docs/validation.md about datapaths.
+/// The chapter of docs/formats/validation.md about datapaths.
 pub fn validation() -> (String, Vec<Comparison>) {
     const ABOUT: &str = "What `plan chain` would say, from what the source states. Bands are those that a plan begins with: nothing where the line \
         binds, 10 % to either side of a calibrated switch, 20 % where PCIe or a card binds. A plan widens them by what it misses next to it, which is \

@@ -302,7 +302,7 @@ fn within(value: &DeValue<'_>, least: u64, most: u64) -> Result<u32, String> {
 mod tests {
     use super::*;
 
-    /// The file of docs/datapath.md, whole.
+    /// The file of docs/read/plan.md, whole.
     const WHOLE: &str = r#"
 schema = "kvmscope.chain/1"
 [host]

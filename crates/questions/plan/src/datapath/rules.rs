@@ -18,7 +18,7 @@ pub(super) struct Planned<'p> {
 
 type Check = fn(&Planned<'_>) -> Vec<Hit>;
 
-const FORMULAE: &str = "docs/datapath.md";
+const FORMULAE: &str = "docs/read/plan.md";
 
 /// All rules, in the order in which equal findings are shown.
 const RULES: &[Rule<Check>] = &[

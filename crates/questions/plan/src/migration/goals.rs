@@ -17,7 +17,7 @@ pub(super) const RULE: Rule<fn(&Row<'_>) -> Option<Hit>> = Rule {
     why: "The dark time that counts is from the guest's stop on the source until it runs on the target. QEMU's own account ends before \
           the target has loaded its devices, and may say a sixth of it.",
     fix: &["kvmscope plan migration --budget BUDGET ..   # which limit, bandwidth or throttle would keep to it"],
-    source: "docs/budgets.md, \"Verdicts\"",
+    source: "docs/read/latency.md, \"Verdicts\"",
     ..Rule::checked_by(broken)
 };
 

@@ -6,7 +6,7 @@
 //! Asked --model/: courses with dirty bits cleared at sync, on send, and naive--> Prediction --tables, rules, figures--> Section
 //!                \--ways_out--> the least limit, bandwidth or throttle
 //! ```
-//! docs/migration.md has the formulae and where each constant comes from.
+//! docs/read/migration.md has the formulae and where each constant comes from.
 
 pub mod blocked;
 mod checks;

@@ -75,7 +75,7 @@ pub(super) fn comparisons() -> Vec<Comparison> {
     migrations().iter().map(comparison).collect()
 }
 
-/// The chapter of docs/validation.md about migrations.
+/// The chapter of docs/formats/validation.md about migrations.
 pub fn validation() -> (String, Vec<Comparison>) {
     const ABOUT: &str = "OPNFV moved a guest of 8 GiB over a port of 10 Gb/s before and after its changes. Neither how much of it was zeros nor \
         what it dirtied was published, so the band is that of a guest that writes nothing, from all zeros to none, which is what a plan takes where \

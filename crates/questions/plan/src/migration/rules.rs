@@ -24,7 +24,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "Whether passes ever get so short that what is left can be sent within the limit.",
         why: "The guest dirties in each pass what the next one has to send. Passes shrink until sending and dirtying are in balance, \
               and no further; QEMU stops the guest only when what is left fits into the limit.",
-        source: "docs/migration.md, \"When it never ends\"; migration_iteration_run in migration/migration.c, QEMU 7.2",
+        source: "docs/read/migration.md, \"When it never ends\"; migration_iteration_run in migration/migration.c, QEMU 7.2",
         ..Rule::checked_by(never)
     },
     Rule {
@@ -33,7 +33,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "Whether it ends only where a page that is written to before its turn is sent once.",
         why: "Where dirty bits are cleared as a pass begins, every page written to during it is sent again; where they are cleared \
               as pages are sent, those written to before their turn are not. Which holds depends on the accelerator and the kernel.",
-        source: "docs/migration.md, \"An interval\"; migration_clear_memory_region_dirty_bitmap in migration/ram.c, QEMU 7.2",
+        source: "docs/read/migration.md, \"An interval\"; migration_clear_memory_region_dirty_bitmap in migration/ram.c, QEMU 7.2",
         ..Rule::checked_by(perhaps)
     },
     Rule {
@@ -51,7 +51,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "Whether taking time from the guest makes it dirty fewer pages in a pass.",
         why: "A guest that writes to all its hot pages in each pass even when it is throttled loses work, and the pass after \
               it has as much to send.",
-        source: "docs/migration.md, \"When it never ends\"",
+        source: "docs/read/migration.md, \"When it never ends\"",
         ..Rule::checked_by(throttled)
     },
 ];

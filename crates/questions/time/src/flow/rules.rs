@@ -50,7 +50,7 @@ pub const RULES: &[Rule] = &[
         why: "Where the host maps a page, the instruction is executed and the next exit comes from another one. Here the same one \
               stops again and again: the guest makes no progress. Causes: an instruction that is emulated over and over without \
               effect, a page that is mapped and taken away again, memory attributes that never allow the access.",
-        source: "arch/x86/kvm/mmu/mmu.c (kvm_mmu_page_fault), Linux 6.12; docs/flow.md, what went wrong",
+        source: "arch/x86/kvm/mmu/mmu.c (kvm_mmu_page_fault), Linux 6.12; docs/read/flow.md, what went wrong",
         ..Rule::checked_by(faults::stuck)
     },
     Rule {
@@ -158,7 +158,7 @@ pub const RULES: &[Rule] = &[
         why: "The guest accesses its local APIC, and the hardware or its settings require an exit for each access.",
         needs: Needs::Reload,
         source: "Intel SDM vol. 3, 30 APIC virtualization; AMD APM vol. 2, 15.29 AVIC; arch/x86/kvm/lapic.c and \
-                 svm/avic.c, Linux 6.12; docs/check.md#avic",
+                 svm/avic.c, Linux 6.12; docs/use/check.md#avic",
         ..Rule::checked_by(apic)
     },
     Rule {
@@ -274,7 +274,7 @@ pub const RULES: &[Rule] = &[
         why: "The file does not have all recorded events: it was truncated or damaged, or the recorder was killed. \
               Unreadable events are ignored, and times that depend on them are unknown.",
         fix: &["kvmscope record --seconds 10"],
-        source: "docs/formats.md; docs/flow.md, rule T19",
+        source: "docs/formats/formats.md; docs/read/flow.md, rule T19",
         ..Rule::checked_by(damaged)
     },
     Rule {
@@ -283,7 +283,7 @@ pub const RULES: &[Rule] = &[
         looks_at: "Exits for which the entry before them and the events after them imply different levels.",
         why: "The entry requests before an exit and the events after it disagree about its level. The later event \
               was used. Possible causes: a restored or migrated guest, or unreported lost events.",
-        source: "docs/flow.md, two witnesses",
+        source: "docs/read/flow.md, two witnesses",
         ..Rule::checked_by(level_conflicts)
     },
     Rule {
@@ -299,7 +299,7 @@ pub const RULES: &[Rule] = &[
             "kvmscope record --seconds 10 -o guest --as L1   # in the guest, at the same time",
             "kvmscope join host guest -o both",
         ],
-        source: "docs/alignment.md; kvm_write_tsc_offset in arch/x86/kvm/trace.h, Linux 6.12",
+        source: "docs/read/alignment.md; kvm_write_tsc_offset in arch/x86/kvm/trace.h, Linux 6.12",
         ..Rule::checked_by(aligned)
     },
 ];

@@ -149,7 +149,7 @@ pub(super) fn unknown(measured: &[Measured<'_>]) -> Vec<Unknown> {
             handled == 0 && entered > 0,
             None,
             "no_guest_stages",
-            "Stages guest and thread take a trace of the guest (docs/latency-paths.md).".to_owned(),
+            "Stages guest and thread take a trace of the guest (docs/read/latency.md).".to_owned(),
         ),
         (
             handled > 0,

@@ -17,7 +17,7 @@ pub(crate) const RULES: &[Rule] = &[
             bucket that has the limit count as below it.",
         why: "A goal is broken if one vCPU or one sample breaks it once. What is named took the time when it was worst; other \
               moments may have other causes: tables moments and culprits list those of vCPUs, attributed those of samples.",
-        source: "docs/budgets.md, \"Verdicts\"",
+        source: "docs/read/latency.md, \"Verdicts\"",
         ..Rule::checked_by(broken)
     },
     Rule {
@@ -26,7 +26,7 @@ pub(crate) const RULES: &[Rule] = &[
         looks_at: "Goals of the budget that neither pass nor fail: INCONCLUSIVE and NOT MEASURED.",
         why: "A PASS takes evidence: a trace of the length that the goal requires, without which rare losses are not seen, or as \
               many samples; nothing unknown that could break the goal; and clocks that are exact to a quarter of the limit.",
-        source: "docs/budgets.md, \"Verdicts\"; C. Clopper and E. Pearson, Biometrika 26 (1934)",
+        source: "docs/read/latency.md, \"Verdicts\"; C. Clopper and E. Pearson, Biometrika 26 (1934)",
         ..Rule::checked_by(unsure)
     },
 ];

@@ -5,7 +5,7 @@
 //! each resource: capacity of its own / how often a packet of the chain uses it = packets a second of the chain; the least binds
 //! ```
 //! A chain's rate is that of packets from end to end; the system's is that times the VNFs, counted where they send (the counting
-//! of the talk of 2017, docs/datapath.md). North-south it is the sum over all VMs.
+//! of the talk of 2017, docs/read/plan.md). North-south it is the sum over all VMs.
 
 use super::design::Design;
 use super::frames::Frames;

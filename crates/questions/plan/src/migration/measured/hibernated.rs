@@ -54,7 +54,7 @@ const RULES: &[Rule] = &[
         fix: &[
             "kvmscope plan migration --to-file --ram BYTES --zero SHARE --disk RATE   # what its file takes; then df -h of the place",
         ],
-        source: "write(2), ENOSPC; docs/migration.md, \"Saved to a file\"",
+        source: "write(2), ENOSPC; docs/read/migration.md, \"Saved to a file\"",
         ..Rule::checked_by(no_space)
     },
     Rule {
@@ -64,7 +64,7 @@ const RULES: &[Rule] = &[
         why: "A guest that stands still is saved and loaded byte by byte. Another sum means that the file was damaged, or that something wrote to the \
               memory meanwhile, such as a device of another process.",
         fix: &["qemu-img check IMAGE   # of its disks, before it is trusted again"],
-        source: "docs/migration.md, \"Saved to a file\"",
+        source: "docs/read/migration.md, \"Saved to a file\"",
         ..Rule::checked_by(differs)
     },
 ];

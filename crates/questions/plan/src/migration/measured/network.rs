@@ -25,7 +25,7 @@ pub(super) const NETWORK: TableSpec = table! {
     ]
 };
 
-/// A guest that is announced later than this after it runs keeps the goal of 25 ms no more (docs/budgets.md, `downtime_net`).
+/// A guest that is announced later than this after it runs keeps the goal of 25 ms no more (docs/read/latency.md, `downtime_net`).
 const ANNOUNCED_NS: u64 = 25_000_000;
 /// Counts of the same bytes that differ by more are of different bytes.
 const SAME_BYTES: f64 = 0.01;

@@ -172,7 +172,7 @@ pub(super) const RULES: &[Rule] = &[Rule {
     looks_at: "Whether a migration that is under way dirties as much memory as it sends.",
     why: "Each pass sends what the guest dirtied in the one before. Where it dirties as fast as is sent, passes do not shrink, and QEMU never stops the guest \
           by itself. The ways out stand in the order in which to try them: each costs more than the one before.",
-    source: "docs/migration.md, \"When it never ends\"; virsh(1), libvirt 9.0; migration_iteration_run in migration/migration.c, QEMU 7.2",
+    source: "docs/read/migration.md, \"When it never ends\"; virsh(1), libvirt 9.0; migration_iteration_run in migration/migration.c, QEMU 7.2",
     ..Rule::checked_by(never_ends)
 }];
 

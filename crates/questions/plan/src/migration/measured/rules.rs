@@ -29,7 +29,7 @@ const RULES: &[Rule] = &[
         fix: &[
             "virsh migrate --live --postcopy DOMAIN DESTINATION   # the guest then waits for pages: a failure of either host loses it",
         ],
-        source: "docs/migration.md, \"When it never ends\"; the margin is that of KubeVirt's VEP 248",
+        source: "docs/read/migration.md, \"When it never ends\"; the margin is that of KubeVirt's VEP 248",
         ..Rule::checked_by(stalled)
     },
     Rule {

@@ -19,7 +19,7 @@ type Rule = facts::rule::Rule<fn(Seen<'_>) -> Option<Hit>>;
 
 /// From this share of zeros on the search for them may be what takes the time.
 const ZEROS: f64 = 0.6;
-/// Compressing has to carry so much more to be worth its CPU (docs/migration.md, "Compressing").
+/// Compressing has to carry so much more to be worth its CPU (docs/read/migration.md, "Compressing").
 const WORTH: f64 = 1.1;
 /// Less memory than that is no matter.
 const LEAST_HOLES_BYTES: f64 = 16.0 * 1_048_576.0;
@@ -49,7 +49,7 @@ const RULES: &[Rule] = &[
         why: "Compressing sends the ratio's part of each byte, as fast as the channels' CPUs compress. Where these are slower than the link, \
               they hold the migration up, and take CPU from guests on both hosts.",
         fix: &["virsh migrate --live --parallel DOMAIN DESTINATION   # without --comp-methods"],
-        source: "docs/migration.md, \"Compressing\"; multifd_zstd_send_prepare in migration/multifd-zstd.c, QEMU 7.2",
+        source: "docs/read/migration.md, \"Compressing\"; multifd_zstd_send_prepare in migration/multifd-zstd.c, QEMU 7.2",
         ..Rule::checked_by(compressing)
     },
     Rule {

@@ -151,7 +151,7 @@ fn part(measured: &Measured, found: &str) -> Drawn {
 }
 
 fn compressed(sizes: &[&Measured], times: &[&Measured]) -> Option<Compressed> {
-    /// What gains less is not worth it (docs/migration.md, "Compressing").
+    /// What gains less is not worth it (docs/read/migration.md, "Compressing").
     const SHORTER: f64 = 0.9;
     let group_bytes = sizes.first()?.params.bytes? as f64;
     let shares: Vec<f64> = sizes.iter().flat_map(|one| &one.samples).map(|size| size / group_bytes).collect();

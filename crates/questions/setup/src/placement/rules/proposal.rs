@@ -16,6 +16,6 @@ pub(super) const RULES: &[Rule] = &[Rule {
         already, and something that it prices costs less: waiting, remote memory, interrupts on vCPUs; the placement with the largest gain per \
         command comes first. Caveat: the model covers CPU shares, not caches or locks; `kvmscope apply --trial 60` \
         measures the effect.",
-    source: "docs/placement.md, the score; Documentation/scheduler/sched-design-CFS.rst, Linux 6.12",
+    source: "docs/read/placement.md, the score; Documentation/scheduler/sched-design-CFS.rst, Linux 6.12",
     ..Rule::checked_by(proposed::proposed)
 }];

@@ -157,7 +157,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "Two threads of one core share its execution units, so two busy vCPUs there do less than on cores of their \
             own, and neither is seen to wait. Caveat: what two siblings do together, 1.25 times one, is assumed here \
             and not measured; measure before and after.",
-        source: "Documentation/admin-guide/hw-vuln/core-scheduling.rst, Linux 6.12; docs/placement.md, score",
+        source: "Documentation/admin-guide/hw-vuln/core-scheduling.rst, Linux 6.12; docs/read/placement.md, score",
         ..Rule::checked_by(cores::strangers)
     },
     Rule {
@@ -170,7 +170,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "What threads of a guest pass to each other comes from the cache that they share, else over the link from another one; \
             the guest's scheduler knows of no such groups and cannot help. Caveat: threads that share little, and need much \
             cache each, do better with several; what the guest gains is not measured here.",
-        source: "Documentation/core-api/workqueue.rst, affinity scopes (cache), Linux 6.12; docs/placement.md, score: the weight is \
+        source: "Documentation/core-api/workqueue.rst, affinity scopes (cache), Linux 6.12; docs/read/placement.md, score: the weight is \
                  our own",
         ..Rule::checked_by(caches::apart)
     },

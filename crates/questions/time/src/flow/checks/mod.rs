@@ -168,7 +168,7 @@ pub(super) struct Sample {
 }
 
 /// What a finding that is `high` or `medium` must have been seen in, at least: so many events, or so much time. A share of
-/// a recording of 14 events in 3 ms is large by chance. Choices, not measurements (docs/flow.md, "Findings").
+/// a recording of 14 events in 3 ms is large by chance. Choices, not measurements (docs/read/flow.md, "Findings").
 const ENOUGH_FOR_HIGH: Sample = Sample { count: 100, ns: 100_000_000 };
 const ENOUGH_FOR_MEDIUM: Sample = Sample { count: 20, ns: 10_000_000 };
 
