@@ -6,6 +6,7 @@ use super::{Budget, Episodes, Goal, Stat, Workload, on_losses, on_migrations, on
 use crate::Case;
 use crate::attribution::{Attributed, ClockError};
 use crate::ledger::line::TimeLine;
+use crate::ledger::witness::told_levels;
 use crate::losses::Definition;
 use crate::samples::Source;
 use crate::statistics::proportion::upper_bound;
@@ -150,7 +151,10 @@ fn on_traces(case: &Case, budget: &Budget) -> Vec<Judged> {
     }
     let (flow, narrow) = (case.ledger(), &case.given().narrow);
     let line = TimeLine::new(case.input(), &flow.parts);
-    let answering = flow.parts.iter().zip(case.losses()).enumerate().filter(|(_, (part, _))| part.twin_of.is_none());
+    // What several levels saw of the same time is judged once, as the outermost one saw it.
+    let told = told_levels(case);
+    let answering = flow.parts.iter().zip(case.losses()).enumerate();
+    let answering = answering.filter(|(_, (part, _))| part.twin_of.is_none() && told.contains(&part.level));
     let vcpus = answering.flat_map(|(at, (part, losses))| {
         let vcpus = part.vcpus.iter().zip(&losses.vcpus).enumerate();
         vcpus.map(move |(number, (vcpu, losses))| ((at, number), part, vcpu, losses))

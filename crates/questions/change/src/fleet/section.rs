@@ -116,8 +116,9 @@ fn summary(
     let mut said = Vec::new();
     if let Some(first) = ranked.first() {
         let (rule, severity, of_all) = (first.rule, first.severity.name(), many(hosts.len() as u64, "host"));
-        let cost = first.cost.map(|(value, unit, _)| format!(", and costs one of them {}", amount(value, unit)));
         let on = first.hosts.len();
+        let whose = if on == 1 { "it" } else { "them, in the median," };
+        let cost = first.cost.map(|(value, unit, _)| format!(", and costs {whose} {}", amount(value, unit)));
         let cost = cost.unwrap_or_default();
         said.push(format!("{rule} ({severity}) is worst: it is on {on} of {of_all}{cost}."));
         said.extend(first.example.map(|one| format!("On {}: {}.", one.of.host, one.title)));

@@ -6,6 +6,7 @@ use base::{Cell, Histogram, Level, Table};
 use facts::Case;
 use facts::budget::exact;
 use facts::ledger::measure::{Measures, measure};
+use facts::ledger::witness::Witnesses;
 use host::processor::Processor;
 use std::collections::BTreeMap;
 use walk::state::State;
@@ -137,6 +138,7 @@ fn recording(case: &Case, measures: &[Measures<'_>], digest: &str, schema: &str)
     let by_snapshot = snapshot.and_then(|snapshot| snapshot.line("proc/sys/kernel/osrelease"));
     let kernel = by_snapshot.or_else(|| traced.and_then(|measure| measure.part.kernel.as_deref().map(release)));
     let wall_ns = measures.iter().map(|measure| measure.part.window.length_ns()).max();
+    let witnesses = Witnesses::of(measures, None);
     let mut table = Table::new(&RECORDINGS);
     table.push(vec![
         recording.title().into(),
@@ -147,7 +149,13 @@ fn recording(case: &Case, measures: &[Measures<'_>], digest: &str, schema: &str)
         kernel.into(),
         recording.emulated.map(Emulator::name).into(),
         (recording.machines.len() as u64).into(),
-        measures.iter().map(|measure| measure.vcpus.len() as u64).sum::<u64>().into(),
+        // The outermost witness has all of them; a guest's own trace shows some once more.
+        measures
+            .iter()
+            .filter(|measure| witnesses.is_told(measure))
+            .map(|measure| measure.vcpus.len() as u64)
+            .sum::<u64>()
+            .into(),
         wall_ns.into(),
         (case.problems().count() as u64).into(),
         digest.into(),

@@ -164,6 +164,14 @@ impl Change<'_> {
 fn summary(cases: &[&Case], series: &[Series], changes: &[Change<'_>], set_up: &[Vec<String>]) -> String {
     let numbers = many(series.len() as u64, "number");
     let recordings = many(cases.len() as u64, "recording");
+    // Nothing judged is not nothing found.
+    if cases.len() < 2 * LEAST {
+        return format!(
+            "Whether any of {numbers} changed its level cannot be told from {recordings}: it takes {}. What differs between two \
+             `kvmscope compare` tells.",
+            2 * LEAST
+        );
+    }
     if changes.is_empty() {
         return format!("None of {numbers} changed its level over {recordings}.");
     }

@@ -37,10 +37,10 @@ pub(super) const EXIT_DETAILS: TableSpec = table! {
     flow.exit_details version 2:
     "The exits of one vCPU from one level for one reason about one thing: an MSR, a port, an address, a register.";
     key machine, key vm, key_u64("") vcpu, key level, key reason, key detail, count count, ns total_ns;
-    shown![
+    by_machine(shown![
         "Exit details", 12;
         vm, vcpu, level, reason, detail: "about", count: "exits", total_ns: "total",
-    ]
+    ])
 };
 
 pub(super) const HANDLED_BY: TableSpec = table! {
@@ -121,7 +121,9 @@ pub(super) fn exit_details(measures: &[Measures<'_>]) -> Table {
             rows.extend(details.into_iter().map(known));
         }
     }
-    rows.sort_by_key(|(_, vcpu, .., (count, _))| (vcpu.vm.as_str(), vcpu.vcpu, Reverse(*count)));
+    rows.sort_by_key(|(measure, vcpu, .., (count, _))| {
+        (measure.part.level, vcpu.vm.as_str(), vcpu.vcpu, Reverse(*count))
+    });
     let mut table = Table::new(&EXIT_DETAILS);
     for (measure, vcpu, level, reason, detail, (count, total_ns)) in rows {
         let mut row = keys(measure, vcpu);

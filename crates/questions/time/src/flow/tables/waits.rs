@@ -15,6 +15,7 @@ pub(super) const PREEMPTORS: TableSpec = table! {
     key machine, key vm, key_u64("") vcpu, key by, key_i64("") by_tid, count count, ns total_ns, ns max_ns;
     Shown {
         largest_first: Some("total_ns"),
+        grouped_by: Some("machine"),
         ..shown![
             "What ran while a vCPU was runnable", 8;
             vm, vcpu, by, by_tid: "tid", count: "waits begun", total_ns: "total", max_ns: "longest",
@@ -29,6 +30,7 @@ pub(super) const HOST_INTERRUPTS: TableSpec = table! {
     key machine, key vm, key_u64("") vcpu, key kind, key_u64("") number, key by, count count, ns total_ns, ns max_ns;
     Shown {
         largest_first: Some("total_ns"),
+        grouped_by: Some("machine"),
         ..shown![
             "Host interrupts that took time from a vCPU", 8;
             vm, vcpu, kind, number, by, count: "times", total_ns: "total", max_ns: "longest",

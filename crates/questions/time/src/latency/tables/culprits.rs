@@ -11,6 +11,7 @@ pub(super) const CULPRITS: TableSpec = table! {
     key machine, key vm, key_u64("") vcpu, key state, key by, key_i64("") by_tid, count count, ns total_ns, ns max_ns;
     Shown {
         largest_first: Some("total_ns"),
+        grouped_by: Some("machine"),
         ..shown![
             "Who took time from vCPUs", 4;
             vm, vcpu, state, by, by_tid: "tid", count: "began", total_ns: "total", max_ns: "longest",
