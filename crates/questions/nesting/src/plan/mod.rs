@@ -147,28 +147,30 @@ fn summary(inputs: &Inputs, rows: &[Predicted]) -> String {
         if value.low == value.high { String::new() } else { ends }
     };
     let now = first.now;
-    let mut sentences =
-        vec![format!("Exits and the guest now take {} of one CPU per vCPU{}.", percent(now.mid), between(now))];
+    let mut sentences = Vec::new();
     let nested: f64 = inputs.shares.iter().map(|share| share.nested.mid).sum();
-    if nested > 0.0 {
-        sentences.push(format!("Nesting accounts for {} of it.", percent(nested)));
-    }
     // Only what is sure to save something: changes without a published figure can save nothing as well.
     let mid = |row: &Predicted| row.saved.map_or(0.0, |saved| saved.mid);
     let saves =
         |row: &&Predicted| row.saved.is_some_and(|saved| saved.low > 0.0) && mid(row) >= LEAST_SAVED * row.now.mid;
     let usual = |row: &&Predicted| effects::effect(&row.change).is_some_and(|effect| effect.usual);
     let best = rows.iter().filter(saves).filter(usual).max_by(|a, b| mid(a).total_cmp(&mid(b)));
-    sentences.push(match best.and_then(|row| Some((row, row.after?))) {
-        Some((row, after)) => format!(
-            "Of the usual changes with a known effect, {} saves the most: it would leave {}{}. This is modelled, not \
+    sentences.push(match best.and_then(|row| Some((row, row.saved?, row.after?))) {
+        Some((row, saved, after)) => format!(
+            "Of the usual changes with a known effect, {} saves the most: {} of one CPU per vCPU{}, which leaves {}{}. This is modelled, not \
              measured.",
             row.title,
+            percent(saved.mid),
+            between(saved),
             percent(after.mid),
             between(after)
         ),
-        None => format!("None of the usual changes with a known effect would save {} of that.", percent(LEAST_SAVED)),
+        None => format!("None of the usual changes with a known effect would save {} of what exits and the guest take.", percent(LEAST_SAVED)),
     });
+    sentences.push(format!("Exits and the guest now take {} of one CPU per vCPU{}.", percent(now.mid), between(now)));
+    if nested > 0.0 {
+        sentences.push(format!("Nesting accounts for {} of it.", percent(nested)));
+    }
     let least = best.map_or(0.0, mid);
     let single = rows.iter().filter(|row| row.change != predict::TOGETHER);
     let more = single.filter(saves).filter(|other| !usual(other) && mid(other) > least);
