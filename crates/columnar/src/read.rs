@@ -28,6 +28,14 @@ pub fn read(bytes: Vec<u8>, spec: &'static TableSpec) -> Result<Table, Error> {
     let parquet = |source: parquet::errors::ParquetError| unread(source.to_string());
     let bytes = bytes::Bytes::from(bytes);
     let reader = ParquetRecordBatchReaderBuilder::try_new(bytes.clone()).map_err(parquet)?;
+    // Where no column has a name of ours, all rows would be missing, and nothing would look like no findings.
+    let about = reader.schema().metadata();
+    let names = (about.get("kvmscope.section"), about.get("kvmscope.table"));
+    if let (Some(section), Some(name)) = names
+        && (section != spec.section || name != spec.name)
+    {
+        return Err(unread(format!("it has rows of table {section}.{name}")));
+    }
     let largest = bounded(reader.metadata(), &bytes).map_err(unread)?;
     let at_once = (MOST_BYTES / largest.max(1)).clamp(1, ROWS_AT_ONCE);
     let mut table = Table::new(spec);
@@ -118,6 +126,7 @@ mod tests {
         key host, distribution cost, f64("") x;
     };
     const NEW: TableSpec = TableSpec { columns: columns![key host, count more, distribution cost], ..OLD };
+    const ELSEWHERE: TableSpec = TableSpec { name: "u", ..OLD };
     const OTHER: TableSpec = TableSpec { columns: columns![count host], ..OLD };
 
     #[test]
@@ -131,6 +140,9 @@ mod tests {
         assert_eq!(newer.rows[0], ["a".into(), Cell::Missing, Cell::Bytes(vec![0, 255])]);
         assert!(read(written.clone(), &OTHER).unwrap_err().to_string().contains("column host"));
         assert!(read(written[..written.len() / 2].to_vec(), &OLD).is_err());
+        // Another table's file has rows, but none of this one.
+        let elsewhere = read(written, &ELSEWHERE).unwrap_err().to_string();
+        assert!(elsewhere.contains("it has rows of table fleet.t"), "{elsewhere}");
     }
 
     #[test]

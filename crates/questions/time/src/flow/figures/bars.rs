@@ -69,6 +69,9 @@ fn group(measure: &Measures<'_>, vcpu: &Vcpu) -> BarGroup {
 
 fn note(measure: &Measures<'_>, vcpu: &Vcpu, state: State) -> String {
     match state {
+        State::Unknown if measure.part.lacks_exits() && measure.part.gone.contains(&vcpu.tid) => {
+            "in KVM_RUN, not yet started, ended, or lost".into()
+        }
         State::Unknown if measure.part.lacks_exits() => "in KVM_RUN: guest or KVM".into(),
         State::Unknown if measure.part.gone.contains(&vcpu.tid) => "not yet started, ended, or lost".into(),
         State::Unknown => "before its first KVM event, or lost".into(),
