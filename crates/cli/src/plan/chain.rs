@@ -50,9 +50,9 @@ pub(super) struct ChainOptions {
     /// A mix of sizes, with how many frames have each: 64:7,594:4,1518:1
     #[arg(long, value_name = "MIX", value_parser = imix)]
     imix: Option<Frames>,
-    /// Where packets go
-    #[arg(long, value_name = "WHERE", default_value = "chain", value_parser = named(Traffic::ALL, Traffic::name))]
-    pattern: Traffic,
+    /// Where packets go [default: chain, and designs are compared for both]
+    #[arg(long, value_name = "WHERE", value_parser = named(Traffic::ALL, Traffic::name))]
+    pattern: Option<Traffic>,
     /// The card: 82599, X520, X710, XL710, XXV710, E810-CQ, or another one with --link
     #[arg(long, value_name = "MODEL", add = cards())]
     nic: Option<String>,

@@ -75,7 +75,12 @@ fn a_switch_that_nobody_measured_has_a_bound_and_a_finding() {
         section["findings"].as_array().unwrap().iter().map(|finding| finding["rule"].as_str().unwrap()).collect();
     assert_eq!(rules, ["DTP-CALIBRATE"]);
     let rows = table(&COMMON, "rates");
-    for design in ["ovs-dpdk", "ovs-kernel", "macvtap", "bridge", "channel", "vswitch-vm"] {
+    let switch = row(&rows, "ovs-dpdk", 8);
+    assert_eq!((&switch["kind"], &switch["chain_pps"]), (&"published costs, not calibrated".into(), &Value::Null));
+    // 255 to 895 cycles, 9 hops of one thread at 2.2 GHz.
+    let ends = ["low_pps", "high_pps"].map(|end| 2.2e9 / 9.0 / number(switch, end));
+    assert!((ends[0] - 895.0).abs() < 1e-6 && (ends[1] - 255.0).abs() < 1e-6, "{ends:?}");
+    for design in ["ovs-kernel", "macvtap", "bridge", "channel", "vswitch-vm"] {
         let bound = row(&rows, design, 8);
         assert_eq!((&bound["kind"], &bound["low_pps"]), (&"bound, not calibrated".into(), &Value::Null), "{design}");
         assert_eq!((&bound["chain_pps"], &bound["system_pps"]), (&Value::Null, &Value::Null), "no rate: {design}");
@@ -87,7 +92,71 @@ fn a_switch_that_nobody_measured_has_a_bound_and_a_finding() {
         .filter(|row| row["question"] == "pmd_cores" && row["vnfs"] == 8)
         .map(|row| number(row, "value"))
         .collect();
-    assert!((of_8[0] - 2.4).abs() < 0.05 && (of_8[1] - 4.0).abs() < 0.05, "{of_8:?}");
+    assert_eq!(of_8.iter().map(|cores| (cores * 10.0).round()).collect::<Vec<_>>(), [24.0, 52.0, 85.0]);
+}
+
+/// The talk's conclusions, of a plan that states nothing but length, size and card.
+#[test]
+fn the_default_answer_has_both_patterns_all_designs_and_who_wins_where() {
+    let asked = ["--vnfs", "8", "--size", "64", "--nic", "XL710"];
+    let section = answer(&asked);
+    let summary = section["summary"].as_str().unwrap();
+    for said in [
+        "8 VNFs at 64 bytes: in and out of the VMs (north-south) SR-IOV wins: 36.10 Mpps (18.48 Gb/s) without a polling CPU",
+        "Through the chain (east-west) OVS-DPDK wins from 3 to 9 polling CPUs on",
+        "those of SR-IOV 18.50 Mpps (9.47 Gb/s) whatever their number",
+        "with 7 polling CPUs instead of 9",
+        "At 1518 bytes SR-IOV sends 43.8 Gb/s at any length",
+        "A VM with a VF is not moved",
+    ] {
+        assert!(summary.contains(said), "{said}: {summary}");
+    }
+    let rows = table(&asked, "designs");
+    let of = |pattern: &str, design: &str, bytes: u64| {
+        let is = |row: &&Value| row["pattern"] == pattern && row["design"] == design && row["size_bytes"] == bytes;
+        rows.iter().filter(is).collect::<Vec<_>>()
+    };
+    let flat = of("chain", "sriov", 1518);
+    assert_eq!(flat.iter().map(|row| row["vnfs"].as_u64().unwrap()).collect::<Vec<_>>(), [2, 4, 8]);
+    assert!(flat.iter().all(|row| (number(row, "gbps") - 43.84).abs() < 0.01 && row["bound_by"] == "pcie"), "{flat:?}");
+    for (pattern, design, cores, moves) in [
+        ("north-south", "ovs-dpdk", [2, 2, 2], true),
+        ("chain", "ovs-dpdk", [3, 5, 9], true),
+        ("chain", "vf ends, ovs-dpdk", [1, 3, 7], false),
+        ("chain", "sriov", [0, 0, 0], false),
+    ] {
+        let rows = of(pattern, design, 64);
+        assert_eq!(rows.iter().map(|row| row["cores"].as_u64().unwrap()).collect::<Vec<_>>(), cores, "{design}");
+        assert!(rows.iter().all(|row| row["migratable"] == moves), "{design}");
+    }
+    // What nobody measured on this host is a range and no rate.
+    let switch = |rows: &[Value]| {
+        let is = |row: &&Value| row["pattern"] == "chain" && row["design"] == "ovs-dpdk" && row["vnfs"] == 8;
+        rows.iter().find(is).unwrap().clone()
+    };
+    let width = |row: &Value| number(row, "high_gbps") / number(row, "low_gbps");
+    let (published, own) = (switch(&rows), switch(&table(&[&asked[..], &["--hop", "240+0.24"]].concat(), "designs")));
+    assert_eq!((&published["gbps"], &published["kind"]), (&Value::Null, &"published costs, not calibrated".into()));
+    assert!(width(&published) > 3.0 && width(&own) < 1.3 && number(&own, "gbps") > 0.0, "{own}");
+    assert!(number(&published, "low_gbps") > 9.48, "already the dearest hop beats VFs with a thread for each");
+    let kernel = of("north-south", "ovs-kernel", 64);
+    assert_eq!(kernel[0]["kind"], "published rates");
+    let one = table(&[&asked[..], &["--pattern", "chain"]].concat(), "designs");
+    assert!(one.iter().all(|row| row["pattern"] == "chain"));
+    let fixed = table(&[&asked[..], &["--pmd-cores", "4"]].concat(), "designs");
+    assert!(fixed.iter().filter(|row| row["design"] == "ovs-dpdk").all(|row| row["pmd_cores"] == 4));
+}
+
+/// What fits a terminal of 100 columns has rates, bits and cores in it.
+#[test]
+fn the_comparison_fits_a_terminal() {
+    let (_, out, _) = kvmscope(&["--vnfs", "8", "--size", "64", "--nic", "XL710"]);
+    let line = out.lines().find(|line| line.trim_start().starts_with("1518   sriov") && line.contains("43.8")).unwrap();
+    assert!(line.split_whitespace().eq(["1518", "sriov", "43.8", "43.8", "43.8", "3.61", "0", "pcie", "no"]), "{line}");
+    assert!(
+        out.lines().all(|line| line.chars().count() <= 100 || line.contains("   # ") || line.contains("#")),
+        "{out}"
+    );
 }
 
 #[test]

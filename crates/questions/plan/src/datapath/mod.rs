@@ -13,6 +13,7 @@
 mod band;
 mod break_even;
 mod calibrate;
+mod compared;
 mod controls;
 mod figures;
 pub mod measured;

@@ -18,7 +18,8 @@ pub struct Options {
     pub sizes: Vec<Frames>,
     /// A mix of sizes.
     pub imix: Option<Frames>,
-    pub pattern: Traffic,
+    /// Where packets go; `None`: through a chain, and designs are compared for in and out too.
+    pub pattern: Option<Traffic>,
     /// The card's model.
     pub nic: Option<String>,
     /// Bits a second of a port.
@@ -81,7 +82,7 @@ impl Options {
             "imix" => self.imix = Some(quantity::imix(text)?),
             "pattern" => {
                 let named = Traffic::named(text);
-                self.pattern = named.ok_or_else(|| instead(text, Traffic::ALL.map(Traffic::name)))?;
+                self.pattern = Some(named.ok_or_else(|| instead(text, Traffic::ALL.map(Traffic::name)))?);
             }
             "nic" => self.nic = Some(text.to_owned()),
             "link" => self.line_bits_per_s = Some(quantity::bits_per_s(text)?),
@@ -152,9 +153,10 @@ impl Options {
             packets_per_s: None,
             detours: self.detours,
         };
+        let pattern = self.pattern.unwrap_or_default();
         let chain = |vnfs: &u32| StatedChain {
             vnfs: *vnfs,
-            designs: once(&self.datapaths).iter().map(|path| Design::uniform(*path, self.pattern, *vnfs)).collect(),
+            designs: once(&self.datapaths).iter().map(|path| Design::uniform(*path, pattern, *vnfs)).collect(),
             must_migrate: self.must_migrate,
             card: 0,
             pattern: None,
@@ -163,7 +165,8 @@ impl Options {
             cards: vec![card],
             chains: once(&self.vnfs).iter().map(chain).collect(),
             frames: once(&self.sizes).into_iter().chain(self.imix.clone()).collect(),
-            pattern: self.pattern,
+            pattern,
+            is_of_any_pattern: self.pattern.is_none(),
             search: self.search,
             target_pps: self.target_pps,
             pmd_cores: self.pmd_cores.map(Known::given),

@@ -25,6 +25,10 @@ pub struct Plan {
     pub target_pps: Option<f64>,
     /// CPUs that poll for the switch.
     pub pmd_cores: u32,
+    /// The user named their number; where designs are compared, each has what it needs otherwise.
+    pub(crate) pmd_cores_are_given: bool,
+    /// Which ways packets go where all designs are compared.
+    pub(crate) compared: Vec<Traffic>,
     /// Designs, and so many polling CPUs at most, are to be searched.
     pub(crate) search_up_to: Option<u32>,
     /// Cycles a second of each.

@@ -4,9 +4,9 @@ use super::model::stages::Stage;
 use super::plan::Plan;
 use super::predict::{Predicted, predict};
 use super::rules::{self, Planned};
-use super::{break_even, controls, figures, memory, polling, published, tables};
+use super::{break_even, compared, controls, figures, memory, polling, published, tables};
 use base::number::{list, many, packets_per_s};
-use base::{Section, Unknown};
+use base::{Section, Shown, Unknown};
 use facts::validation::step;
 use facts::{Answer, Case, Error};
 
@@ -51,7 +51,8 @@ fn planned(plan: &Plan) -> Section {
     let rates = predict(plan);
     let of = Planned { plan, rates: &rates };
     let mut section = Section::new("datapath", QUESTION);
-    section.summary = summary(&rates);
+    let compared = compared::of(plan);
+    section.summary = compared.as_ref().map_or_else(|| summary(&rates), compared::summary);
     section.findings = rules::findings(&of);
     section.figures = figures::figures(plan, &rates);
     let answers = break_even::answers(plan, &rates);
@@ -63,14 +64,20 @@ fn planned(plan: &Plan) -> Section {
         plan.search_up_to.is_none() || best.is_some_and(|best| best.design == one.design && best.cores == one.cores)
     };
     let moved: Vec<_> = with_card.iter().filter(|(one, _)| is_best(one)).cloned().collect();
-    section.tables = vec![
-        tables::rates(&with_card),
+    let mut of_asked = tables::rates(&with_card);
+    if let Some(compared) = &compared {
+        section.tables.push(compared::table(compared));
+        // Its rows are there, between others.
+        of_asked.shown = of_asked.shown.map(|shown| Shown { in_terminals: false, ..shown });
+    }
+    section.tables.extend([
+        of_asked,
         tables::break_even(&answers),
         tables::stages(&with_card),
         tables::sensitivity(&moved, plan),
         tables::memory(&memory::sizes(plan)),
         tables::assumptions(&plan.assumptions),
-    ];
+    ]);
     let unknown = |(what, text): &(&str, &str)| Unknown {
         what: (*what).to_owned(),
         amount: None,

@@ -55,6 +55,8 @@ pub struct Stated {
     pub together: bool,
     pub frames: Vec<Frames>,
     pub pattern: Traffic,
+    /// Where the user names no pattern: designs are compared for each of them.
+    pub is_of_any_pattern: bool,
     /// 2 if packets go both ways.
     pub directions: Option<u32>,
     /// What each chain has to carry.
@@ -192,6 +194,12 @@ impl Stated {
             directions: self.directions.unwrap_or(1),
             target_pps: self.target_pps,
             pmd_cores,
+            pmd_cores_are_given: self.pmd_cores.is_some(),
+            compared: if self.is_of_any_pattern {
+                vec![Traffic::NorthSouth, Traffic::Chain]
+            } else {
+                vec![self.pattern]
+            },
             search_up_to,
             core_hz,
             port_queues: self.port_queues.unwrap_or(1),

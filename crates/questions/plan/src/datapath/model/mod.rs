@@ -3,6 +3,7 @@
 pub(crate) mod breakeven;
 pub(crate) mod design;
 pub(crate) mod frames;
+pub(crate) mod hops;
 pub(crate) mod nic;
 pub(crate) mod pcie;
 pub(crate) mod stages;

@@ -206,6 +206,20 @@ pub(crate) fn helper_cores(bed: &Bed, load: Load<'_>) -> u32 {
     bed.pmd_cores.min(uses.queues.len() as u32) + vhost
 }
 
+/// Receive queues that polling threads of the switch serve.
+pub(crate) fn queues(bed: &Bed, load: Load<'_>) -> u32 {
+    Uses::of(bed, load).queues.len() as u32
+}
+
+/// The fewest polling threads with which the busiest has no more to do than with any number of them.
+pub(crate) fn enough_threads(bed: &Bed, load: Load<'_>) -> u32 {
+    const ROUNDING: f64 = 1e-9;
+    let queues = Uses::of(bed, load).queues;
+    let most = queues.len() as u32;
+    let least = heaviest(queues.clone(), most) * (1.0 + ROUNDING);
+    (1..most).find(|threads| heaviest(queues.clone(), *threads) <= least).unwrap_or(most)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::design::Datapath;
@@ -299,6 +313,18 @@ mod tests {
         let both_ways =
             |cores| of(&switch(cores), Datapath::OvsDpdk, Traffic::NorthSouth, 8, 64).system_pps().unwrap() / 11e6;
         assert!((both_ways(1) - 0.5).abs() < 1e-9 && (both_ways(2) - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn enough_threads_are_one_for_each_hop_and_two_in_and_out() {
+        let bed = Bed { hop: Some(HopCost::through_64_bytes(200.0, 0.0009, 1.1, None)), ..bed(256) };
+        let enough = |pattern, vnfs, path| {
+            let design = Design::uniform(path, pattern, vnfs);
+            enough_threads(&bed, Load { design: &design, pattern, vnfs })
+        };
+        assert_eq!([2, 8].map(|vnfs| enough(Traffic::Chain, vnfs, Datapath::OvsDpdk)), [3, 9]);
+        assert_eq!([1, 8].map(|vnfs| enough(Traffic::NorthSouth, vnfs, Datapath::OvsDpdk)), [2, 2]);
+        assert_eq!(enough(Traffic::Chain, 8, Datapath::Sriov), 0);
     }
 
     #[test]
