@@ -1476,7 +1476,7 @@ export const TABLES = {
     value: "text",
     from: "text",
   },
-  /** What the model says of one quantity: `low` and `likely` with dirty bits cleared as pages are sent, `high` as passes begin, `naive` without a working set; null is never. `passes` counts those before the final one. */
+  /** What the model says of one quantity: `low` and `likely` with dirty bits cleared as pages are sent, `high` as passes begin, `naive` without a working set; null is never. `passes` counts those before the final one; `scan`, which the others leave out, is looking for zeros. */
   "migration.prediction": {
     what: "text",
     low: "f64",
