@@ -1373,7 +1373,7 @@ export const TABLES = {
     title: "text",
     evidence: "text",
   },
-  /** One design of one length and size, for comparison: gbps and system_pps are what all VNFs send, least, likely and most; bound_pps is what they cannot exceed where no rate is known; kind says what the numbers stand on. length, shown_gbps, shown_mpps, shown_cores, limit and moves are texts for people; the last four are alike for all lengths, mpps and limit those of the longest. */
+  /** One design of one length and size, for comparison: gbps and system_pps are what all VNFs send, least, likely and most; bound_pps is what they cannot exceed where no rate is known; kind says what the numbers stand on. length, shown_gbps, shown_mpps, shown_cores, limit, moves, power and cost are texts for people; all but the first two are alike for all lengths, mpps, limit, power and cost those of the longest; watts and price are those of cores. */
   "datapath.designs": {
     pattern: "text",
     frames: "text",
@@ -1399,6 +1399,10 @@ export const TABLES = {
     migratable: "bool",
     kind: "text",
     shape: "text",
+    watts: "f64",
+    price: "f64",
+    power: "text",
+    cost: "text",
   },
   /** What one design carries of frames of one size or mix, modelled or measured (kind): chain_pps from end to end (north-south: of each VM), system_pps where VNFs send, all of them together; published costs (kind) give low_pps and high_pps, a bound high_pps alone; size_bytes with the frame check sequence. */
   "datapath.rates": {
@@ -1469,6 +1473,16 @@ export const TABLES = {
     size: "u64",
     huge_pages_2mb: "u64",
     applies: "text",
+  },
+  /** How long packets took in one design, published: between which times, or as which part of another design's time (than). */
+  "datapath.latency": {
+    design: "text",
+    what: "text",
+    least: "f64",
+    most: "f64",
+    than: "text",
+    load: "text",
+    source: "text",
   },
   /** One value that the prediction rests on, and where it comes from. */
   "datapath.assumptions": {

@@ -5,7 +5,6 @@
 use super::model::breakeven::{longest_chain, pmd_cores, tie_bytes};
 use super::model::design::{Datapath, Design};
 use super::model::frames::Frames;
-use super::model::hops;
 use super::model::stages::{Bed, Load, rate, ring_end_ns};
 use super::model::switch::HopCost;
 use super::plan::{Chain, Plan};
@@ -47,7 +46,7 @@ pub(super) fn answers(plan: &Plan, rates: &[Predicted<'_>]) -> Vec<Answer> {
 fn hops(bed: &Bed) -> Vec<HopCost> {
     match &bed.hop {
         Some(hop) => vec![hop.clone()],
-        None => hops::published().each().map(HopCost::clone).to_vec(),
+        None => bed.demands.published().each().map(HopCost::clone).to_vec(),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::band::{Band, band, near};
 use super::model::design::{Datapath, Design};
 use super::model::frames::Frames;
-use super::model::hops::{self, Range};
+use super::model::hops::Range;
 use super::model::stages::{Bed, Load, Rate, Resource, helper_cores, rate};
 use super::plan::{Chain, Plan};
 use super::search;
@@ -97,7 +97,7 @@ pub(super) fn ranged(bed: &Bed, load: Load<'_>, beside: &[(Load<'_>, bool)], fra
     if bed.hop.is_some() || load.design.count(Datapath::OvsDpdk) == 0 {
         return None;
     }
-    let hops = hops::published();
+    let hops = bed.demands.published();
     let beds = hops.each().map(|hop| Bed { hop: Some(hop.clone()), ..bed.clone() });
     if !beds.iter().all(|bed| is_calibrated(bed, load.design) && knows_sizes(bed, load.design, frames)) {
         return None;

@@ -4,7 +4,7 @@ use super::model::stages::Stage;
 use super::plan::Plan;
 use super::predict::{Predicted, predict};
 use super::rules::{self, Planned};
-use super::{break_even, compared, controls, figures, memory, polling, published, tables};
+use super::{break_even, compared, controls, figures, latency, memory, polling, published, tables};
 use base::number::{list, many, packets_per_s};
 use base::{Section, Shown, Unknown};
 use facts::validation::step;
@@ -13,16 +13,20 @@ use facts::{Answer, Case, Error};
 pub const QUESTION: &str = "How many packets does a datapath carry, what binds it, and what does it cost?";
 
 /// What every prediction leaves out.
-const LIMITS: &[(&str, &str)] = &[
-    (
-        "steady_flows",
-        "Steady flows are assumed: a new flow costs the switch 10,000 to 100,000 cycles, and the model has no input for that.",
-    ),
-    (
-        "quiet_cores",
-        "Cores that poll are assumed to have nothing else to do; what pre-empts them is in a recording, not in this model.",
-    ),
-];
+const QUIET: (&str, &str) = (
+    "quiet_cores",
+    "Cores that poll are assumed to have nothing else to do; what pre-empts them is in a recording, not in this model.",
+);
+/// What one leaves out that says nothing of flows.
+const FLOWS: (&str, &str) = (
+    "steady_flows",
+    "Few flows that stay are assumed: with 1,000 to 1,000,000 of them a hop takes 1.2 to 35 times as long (--flows, --megaflows).",
+);
+/// Of rates without loss.
+const LOSS: (&str, &str) = (
+    "loss_free",
+    "What VFs carry without any loss is not published here: only hops of the switch are taken down to it.",
+);
 
 /// Answers it; `None` if nobody asks, and the recording has no plan.
 ///
@@ -76,6 +80,7 @@ fn planned(plan: &Plan) -> Section {
         tables::stages(&with_card),
         tables::sensitivity(&moved, plan),
         tables::memory(&memory::sizes(plan)),
+        latency::table(),
         tables::assumptions(&plan.assumptions),
     ]);
     let unknown = |(what, text): &(&str, &str)| Unknown {
@@ -84,7 +89,10 @@ fn planned(plan: &Plan) -> Section {
         unit: String::new(),
         text: (*text).to_owned(),
     };
-    section.unknown = LIMITS.iter().map(unknown).collect();
+    let demands = &plan.demands;
+    let flows = (demands.flows.is_none() && demands.megaflows.is_none()).then_some(FLOWS);
+    let loss = demands.loss_free.then_some(LOSS);
+    section.unknown = flows.iter().chain(loss.iter()).chain([&QUIET]).map(unknown).collect();
     section.next.extend(polling::of_rates(&rates).map(|cpus| {
         format!("kvmscope check --pmd-cores {cpus}   # which CPUs should poll, beside the vCPUs of the host, and the command with its undo")
     }));

@@ -2,6 +2,7 @@
 
 use super::break_even::Answer;
 use super::compared::DESIGNS;
+use super::latency::LATENCY;
 use super::memory::Sized;
 use super::model::stages::Resource;
 use super::plan::{Assumption, Plan};
@@ -10,7 +11,8 @@ use super::sensitivity;
 use super::sensitivity::Moved;
 use base::{Cell, Shown, Table, TableSpec, shown, table};
 
-pub const TABLES: &[&TableSpec] = &[&DESIGNS, &RATES, &BREAK_EVEN, &STAGES, &SENSITIVITY, &MEMORY, &ASSUMPTIONS];
+pub const TABLES: &[&TableSpec] =
+    &[&DESIGNS, &RATES, &BREAK_EVEN, &STAGES, &SENSITIVITY, &MEMORY, &LATENCY, &ASSUMPTIONS];
 
 const MOST_ROWS: usize = 60;
 

@@ -13,7 +13,7 @@ pub(super) use words::summary;
 use super::band::band;
 use super::model::design::{Datapath, Design};
 use super::model::frames::Frames;
-use super::model::hops::{self, Range};
+use super::model::hops::Range;
 use super::model::stages::{Bed, Load, enough_threads, helper_cores, queues, rate};
 use super::model::switch::HopCost;
 use super::plan::{Chain, Plan};
@@ -181,7 +181,7 @@ impl Compared<'_> {
 
     /// Hops of the cheapest, the likely and the dearest kind: the host's own, or what others published.
     fn hops(&self) -> Range<HopCost> {
-        let Some(hop) = &self.bed.hop else { return hops::published() };
+        let Some(hop) = &self.bed.hop else { return self.bed.demands.published() };
         let times = |factor: f64| HopCost {
             cycles: hop.cycles * factor,
             cycles_per_byte: hop.cycles_per_byte * factor,

@@ -12,12 +12,12 @@ const MOST_ROWS: usize = 60;
 pub(in crate::datapath) const DESIGNS: TableSpec = table! {
     datapath.designs version 1:
     "One design of one length and size, for comparison: gbps and system_pps are what all VNFs send, least, likely and most; bound_pps is what \
-          they cannot exceed where no rate is known; kind says what the numbers stand on. length, shown_gbps, shown_mpps, shown_cores, limit and moves are texts \
-          for people; the last four are alike for all lengths, mpps and limit those of the longest.";
+          they cannot exceed where no rate is known; kind says what the numbers stand on. length, shown_gbps, shown_mpps, shown_cores, limit, moves, power and cost \
+          are texts for people; all but the first two are alike for all lengths, mpps, limit, power and cost those of the longest; watts and price are those of cores.";
     key pattern, key frames, key design, key_u64("count") vnfs, key_u64("") size_bytes, text length, text shown_gbps, text shown_mpps,
     text shown_cores, text limit, text moves, f64("") gbps, f64("") low_gbps, f64("") high_gbps, f64("") system_pps,
     f64("") low_system_pps, f64("") high_system_pps, f64("") bound_pps, text bound_by, count cores, key_u64("count") pmd_cores,
-    flag migratable, text kind, text shape;
+    flag migratable, text kind, text shape, f64("") watts, f64("") price, text power, text cost;
     Shown {
         leads: true,
         grouped_by: Some("pattern"),
@@ -25,7 +25,7 @@ pub(in crate::datapath) const DESIGNS: TableSpec = table! {
         across: Some(Across { by: "length", cell: "shown_gbps", after: 3 }),
         ..shown![
             "Gb/s that all VNFs send, by their number", MOST_ROWS;
-            pattern: "", frames: "bytes", design, shown_mpps: "Mpps", shown_cores: "cores", limit, moves: "VMs move",
+            pattern: "", frames: "bytes", design, shown_mpps: "Mpps", shown_cores: "cores", limit, moves: "VMs move", power: "W", cost: "price",
         ]
     }
 };
@@ -33,6 +33,7 @@ pub(in crate::datapath) const DESIGNS: TableSpec = table! {
 /// Three digits.
 pub(super) fn three(value: f64) -> String {
     let digits = match value {
+        0.0 => 0,
         v if v >= 99.95 => 0,
         v if v >= 9.995 => 1,
         v if v >= 0.995 => 2,
@@ -60,6 +61,7 @@ fn cell(entry: &Entry, per: f64) -> Option<String> {
 /// The rows: of each pattern, size and design all lengths.
 pub(in crate::datapath) fn table(compared: &Compared<'_>) -> Table {
     let mut table = Table::new(&DESIGNS);
+    let (watts, price) = (compared.plan.core_watts, compared.plan.core_price);
     let is_alike = |a: &Entry, b: &Entry| a.pattern == b.pattern && a.frames == b.frames && a.family == b.family;
     for lengths in compared.entries.chunk_by(is_alike) {
         let Some(longest) = lengths.last() else { continue };
@@ -100,6 +102,10 @@ pub(in crate::datapath) fn table(compared: &Compared<'_>) -> Table {
                 entry.design.is_migratable().into(),
                 entry.basis.name().into(),
                 entry.design.shape().into(),
+                watts.map(|each| each * f64::from(entry.cores)).into(),
+                price.map(|each| each * f64::from(entry.cores)).into(),
+                watts.map(|each| three(each * f64::from(longest.cores))).into(),
+                price.map(|each| three(each * f64::from(longest.cores))).into(),
             ]);
         }
     }

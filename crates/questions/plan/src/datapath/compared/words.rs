@@ -29,9 +29,10 @@ pub(in crate::datapath) fn summary(compared: &Compared<'_>) -> String {
     if compared.plan.hop.is_none() {
         let Range { least, most, .. } = compared.hops();
         sentences.push(format!(
-            "No hop of Open vSwitch was measured on this host, so its numbers reach over what was published, {} to {} cycles at 64 bytes.",
+            "No hop of Open vSwitch was measured on this host, so its numbers reach over what was published, {} to {} cycles at 64 bytes{}.",
             least.of(64.0).round(),
-            most.of(64.0).round()
+            most.of(64.0).round(),
+            if compared.plan.demands.are_none() { "" } else { " with what is asked of it" }
         ));
     }
     sentences.push("This is modelled, not measured.".to_owned());
@@ -110,7 +111,8 @@ fn through(compared: &Compared<'_>) -> Option<String> {
     };
     let with = polling(&switch);
     let bound = vfs.bound_by.unwrap_or("the card");
-    let sent = format!("{with} its VNFs send {by_switch}, those of SR-IOV {by_vfs} whatever their number ({bound})");
+    let number = if is_flat(compared, compared.frames) { " whatever their number" } else { "" };
+    let sent = format!("{with} its VNFs send {by_switch}, those of SR-IOV {by_vfs}{number} ({bound})");
     let Range { least, middle, most } = compared.polling_cpus_that_beat_vfs(compared.vnfs, compared.frames)?;
     let cpus = |cpus: u32| many(u64::from(cpus), "polling CPU");
     Some(match (least, middle, most) {
@@ -127,6 +129,15 @@ fn through(compared: &Compared<'_>) -> Option<String> {
             "{place} SR-IOV wins whatever the number of polling CPUs: {by_vfs} ({bound}), OVS-DPDK{with} {by_switch}."
         ),
     })
+}
+
+/// Whether VFs send the same in chains of all lengths that are compared.
+fn is_flat(compared: &Compared<'_>, frames: &Frames) -> bool {
+    let is_of = |entry: &&Entry| {
+        entry.pattern == Traffic::Chain && entry.family == Family::Sriov && entry.vnfs > 1 && entry.frames == *frames
+    };
+    let all: Vec<f64> = compared.entries.iter().filter(is_of).map(likely).collect();
+    all.windows(2).all(|pair| (pair[0] / pair[1] - 1.0).abs() <= EQUAL)
 }
 
 /// What VFs at the ends of a switched chain are good for.
@@ -167,8 +178,9 @@ fn longest_frames(compared: &Compared<'_>) -> Option<String> {
     };
     let (vfs, switch) = (of(Family::Sriov)?, of(Family::Switch)?);
     Some(format!(
-        "At {longest} bytes SR-IOV sends {} Gb/s at any length, OVS-DPDK {} Gb/s{}.",
+        "At {longest} bytes SR-IOV sends {} Gb/s{}, OVS-DPDK {} Gb/s{}.",
         gbps(&vfs)?,
+        if is_flat(compared, longest) { " at any length" } else { "" },
         gbps(&switch)?,
         polling(&switch)
     ))
@@ -179,7 +191,11 @@ fn unknown(place: &str, entries: &[&Entry]) -> String {
     let said = entries.iter().map(|entry| match (carried(entry), entry.bound_pps) {
         (Some(carried), _) => format!("{} carries {carried}{}", entry.family.name(), polling(entry)),
         (None, Some(bound)) => {
-            format!("{} no more than {}, and nothing closer is known", entry.family.name(), both(bound, &entry.frames))
+            format!(
+                "{} carries no more than {}, and nothing closer is known",
+                entry.family.name(),
+                both(bound, &entry.frames)
+            )
         }
         (None, None) => format!("nothing is known of {}", entry.family.name()),
     });

@@ -7,6 +7,7 @@
 //! A chain's rate is that of packets from end to end; the system's is that times the VNFs, counted where they send (the counting
 //! of the talk of 2017, docs/datapath.md). North-south it is the sum over all VMs.
 
+use super::demands::{Demands, VXLAN_BYTES};
 use super::design::Design;
 use super::frames::Frames;
 use super::nic::{Hairpin, Nic};
@@ -75,6 +76,8 @@ pub(crate) struct Bed {
     pub channel: Option<ChannelCost>,
     /// 2 if packets take a chain in both directions; rates count both together.
     pub directions: u32,
+    /// What makes hops dearer.
+    pub demands: Demands,
 }
 
 /// VNFs and what joins them.
@@ -131,9 +134,12 @@ pub(crate) fn rate(bed: &Bed, load: Load<'_>, beside: &[(Load<'_>, bool)], frame
         stages.extend(capacity_pps.map(|capacity_pps| Stage { resource, capacity_pps }));
     };
     let ports = f64::from(bed.ports.max(1));
-    let line = frames.rate(|bytes| frames_per_s(bed.line_bits_per_s, bytes)) * ports;
+    // What the switch puts frames in is on the wire, and crosses PCIe.
+    let around = if bed.demands.vxlan && uses.ingress > 0.0 { VXLAN_BYTES } else { 0.0 };
+    let line = frames.rate(|bytes| frames_per_s(bed.line_bits_per_s, bytes + around)) * ports;
     stage(Resource::Line, Some(line / uses.line));
-    let of_link = |link: Link| frames.rate(|bytes| link.packets_per_s(bytes) * bed.detours.left(bytes));
+    let of_link =
+        |link: Link| frames.rate(|bytes| link.packets_per_s(bytes + around) * bed.detours.left(bytes + around));
     stage(Resource::Pcie, bed.pcie.map(|link| of_link(link) / uses.crossings));
     stage(Resource::Nic, bed.nic.and_then(|nic| of_card(&nic, bed.ports, &uses, frames)));
     let is_bound = bed.nic.is_some_and(|nic| nic.hairpin == Hairpin::PortSpeed);
@@ -142,7 +148,8 @@ pub(crate) fn rate(bed: &Bed, load: Load<'_>, beside: &[(Load<'_>, bool)], frame
     stage(Resource::Channel, of_rings(bed, &uses, frames));
     if let Some(hop) = bed.hop.as_ref().filter(|_| !uses.queues.is_empty()) {
         let busy = heaviest(uses.queues.clone(), bed.pmd_cores);
-        stage(Resource::Pmd, Some(bed.core_hz / (busy * frames.mean(|bytes| hop.of(bytes)))));
+        let cycles = frames.mean(|bytes| hop.of(bytes) / bed.demands.left(bytes));
+        stage(Resource::Pmd, Some(bed.core_hz / (busy * cycles)));
     }
     let ingress = bed.ingress_pps.filter(|_| uses.ingress > 0.0);
     stage(Resource::Ingress, ingress.map(|pps| pps * ports / uses.ingress));
@@ -247,6 +254,7 @@ mod tests {
             vnf_cores: None,
             vhost_pps: None,
             channel: None,
+            demands: Demands::default(),
         }
     }
 
