@@ -46,6 +46,15 @@ def chain(
     search: bool = False,
     must_migrate: bool | None = None,
     target: str | None = None,
+    flows: int | str | None = None,
+    megaflows: int | str | None = None,
+    queues: int | None = None,
+    directions: int | None = None,
+    vxlan: bool | None = None,
+    conntrack: bool | None = None,
+    loss_free: bool | None = None,
+    core_watts: float | None = None,
+    core_price: float | None = None,
 ) -> Report:
     """What SR-IOV, OVS-DPDK and other datapaths carry, which resource binds, and how many cores they take.
 
@@ -83,6 +92,15 @@ def chain(
         "datapath": datapath,
         "must_migrate": must_migrate,
         "target": target,
+        "flows": flows,
+        "megaflows": megaflows,
+        "queues": queues,
+        "directions": directions,
+        "vxlan": vxlan,
+        "conntrack": conntrack,
+        "loss_free": loss_free,
+        "core_watts": core_watts,
+        "core_price": core_price,
     }
     options = [(key, text) for key, value in quantities.items() for text in _texts(value)]
     if plan is not None and (options or snapshot is not None):

@@ -74,13 +74,15 @@ pub struct Shown {
     pub in_terminals: bool,
 }
 
-/// Each value of one column becomes a column of its own for people, after the first of [`Shown::columns`].
+/// Each value of one column becomes a column of its own for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Across {
     /// The column whose values head the new ones; rows without a value are left out.
     pub by: &'static str,
     /// The column that fills them.
     pub cell: &'static str,
+    /// How many of [`Shown::columns`] stand before them.
+    pub after: usize,
 }
 
 impl TableSpec {

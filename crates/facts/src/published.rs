@@ -110,6 +110,8 @@ pub struct DatapathResult {
     gbps: Option<f64>,
     gbps_without_fcs: Option<f64>,
     times_the_rate_of_4_vnfs: Option<f64>,
+    times_the_rate_without: Option<f64>,
+    cycles: Option<f64>,
     shortest_chain_vnfs: Option<f64>,
     /// The rate in bits is compared as one in packets.
     #[serde(default)]
@@ -137,6 +139,10 @@ base::named! {
         GbpsWithoutFcs = "Gb/s without FCS",
         /// Against a chain of four.
         TimesTheRateOf4Vnfs = "times the rate of 4 VNFs",
+        /// Against the same without what is asked of it.
+        TimesTheRateWithout = "times the rate without",
+        /// Of a polling thread, for a packet.
+        Cycles = "cycles",
         /// The length of a chain.
         Vnfs = "VNFs",
     }
@@ -150,6 +156,8 @@ impl DatapathResult {
             (RateUnit::Gbps, self.gbps),
             (RateUnit::GbpsWithoutFcs, self.gbps_without_fcs),
             (RateUnit::TimesTheRateOf4Vnfs, self.times_the_rate_of_4_vnfs),
+            (RateUnit::TimesTheRateWithout, self.times_the_rate_without),
+            (RateUnit::Cycles, self.cycles),
             (RateUnit::Vnfs, self.shortest_chain_vnfs),
         ];
         all.into_iter().filter_map(|(unit, value)| Some((unit, value?)))
@@ -205,6 +213,31 @@ pub enum Arithmetic {
         /// Length of the chain.
         vnfs: u32,
     },
+    /// In and out of a VM over a switch of two threads that poll, behind a port of 10 Gb/s.
+    InAndOut {
+        /// Of a hop, and more for each byte.
+        cycles: f64,
+        cycles_per_byte: f64,
+        hz: f64,
+        /// A rule for each.
+        flows: f64,
+    },
+    /// What many flows leave of the rate of few, in a number of megaflows that is not known.
+    ManyFlows {
+        flows: f64,
+    },
+    /// What VMs on another node leave.
+    OtherNode,
+    /// What tracking leaves of a hop that is as dear as was published.
+    Tracked {
+        hz: f64,
+    },
+    /// Published hops, so often.
+    Passes {
+        passes: f64,
+    },
+    /// What is left where nothing may be lost.
+    LossFree,
     /// The bits of the talk's link.
     Link {
         mps_bytes: u32,

@@ -78,17 +78,17 @@ impl<'t> View<'t> {
                 None => lines.push((line, vec![(&row[by], &row[cell])])),
             }
         }
-        let second = view.columns.len().min(1);
+        let place = view.columns.len().min(across.after);
         let heading = |value: &&Cell| Headed {
             heading: shown_cell(value, &table.spec.columns[by]),
             column: &table.spec.columns[cell],
         };
-        view.columns.splice(second..second, values.iter().map(heading));
+        view.columns.splice(place..place, values.iter().map(heading));
         view.lines = lines
             .into_iter()
             .map(|(mut line, cells)| {
                 let of = |value: &&Cell| cells.iter().find(|(by, _)| by == value).map_or(&MISSING, |(_, cell)| *cell);
-                line.cells.splice(second..second, values.iter().map(of));
+                line.cells.splice(place..place, values.iter().map(of));
                 line
             })
             .collect();

@@ -1373,7 +1373,38 @@ export const TABLES = {
     title: "text",
     evidence: "text",
   },
-  /** What one design carries of frames of one size or mix, modelled or measured (kind): chain_pps from end to end (north-south: of each VM), system_pps where VNFs send, all of them together; a bound (kind) has high_pps alone; size_bytes with the frame check sequence. */
+  /** One design of one length and size, for comparison: gbps and system_pps are what all VNFs send, least, likely and most; bound_pps is what they cannot exceed where no rate is known; kind says what the numbers stand on. length, shown_gbps, shown_mpps, shown_cores, limit, moves, power and cost are texts for people; all but the first two are alike for all lengths, mpps, limit, power and cost those of the longest; watts and price are those of cores. */
+  "datapath.designs": {
+    pattern: "text",
+    frames: "text",
+    design: "text",
+    vnfs: "u64",
+    size_bytes: "u64",
+    length: "text",
+    shown_gbps: "text",
+    shown_mpps: "text",
+    shown_cores: "text",
+    limit: "text",
+    moves: "text",
+    gbps: "f64",
+    low_gbps: "f64",
+    high_gbps: "f64",
+    system_pps: "f64",
+    low_system_pps: "f64",
+    high_system_pps: "f64",
+    bound_pps: "f64",
+    bound_by: "text",
+    cores: "u64",
+    pmd_cores: "u64",
+    migratable: "bool",
+    kind: "text",
+    shape: "text",
+    watts: "f64",
+    price: "f64",
+    power: "text",
+    cost: "text",
+  },
+  /** What one design carries of frames of one size or mix, modelled or measured (kind): chain_pps from end to end (north-south: of each VM), system_pps where VNFs send, all of them together; published costs (kind) give low_pps and high_pps, a bound high_pps alone; size_bytes with the frame check sequence. */
   "datapath.rates": {
     design: "text",
     pattern: "text",
@@ -1443,13 +1474,23 @@ export const TABLES = {
     huge_pages_2mb: "u64",
     applies: "text",
   },
+  /** How long packets took in one design, published: between which times, or as which part of another design's time (than). */
+  "datapath.latency": {
+    design: "text",
+    what: "text",
+    least: "f64",
+    most: "f64",
+    than: "text",
+    load: "text",
+    source: "text",
+  },
   /** One value that the prediction rests on, and where it comes from. */
   "datapath.assumptions": {
     what: "text",
     value: "text",
     from: "text",
   },
-  /** The prediction of one quantity: `low` and `likely` with dirty bits cleared as pages are sent, `high` as passes begin, `naive` without a working set; null is never. `passes` counts those before the final one. */
+  /** What the model says of one quantity: `low` and `likely` with dirty bits cleared as pages are sent, `high` as passes begin, `naive` without a working set; null is never. `passes` counts those before the final one; `scan`, which the others leave out, is looking for zeros. */
   "migration.prediction": {
     what: "text",
     low: "f64",

@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 /// Tables whose rows belong to no machine: they are about a comparison, a model, or a pair of machines.
 const OF_NO_MACHINE: &[&str] = &[
     "nesting.flags",
+    "datapath.designs",
+    "datapath.latency",
     "datapath.rates",
     "datapath.breakeven",
     "datapath.stages",

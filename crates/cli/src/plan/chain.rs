@@ -5,8 +5,8 @@ use crate::completed::cards;
 use crate::exit::{Exit, WrongUse, complain};
 use crate::interrupt::Interrupt;
 use analysis::datapath::options::{Idle, Options};
-use analysis::datapath::quantity::{bits_per_s, channel, ghz, hop, imix, payload, pcie, pps, size};
-use analysis::datapath::{self, ChannelCost, ChannelUse, Datapath, Detours, Frames, HopCost, Plan, Stated};
+use analysis::datapath::quantity::{amount, bits_per_s, channel, flows, ghz, hop, imix, payload, pcie, pps, size};
+use analysis::datapath::{self, ChannelCost, ChannelUse, Datapath, Demands, Detours, Frames, HopCost, Plan, Stated};
 use analysis::{About, Answers, Case, Given};
 use anyhow::bail;
 use base::datapath::Traffic;
@@ -26,6 +26,7 @@ use std::path::{Path, PathBuf};
     kvmscope plan chain --vnfs 8 --imix 64:7,594:4,1518:1 --nic XL710 --pattern north-south\n  \
     kvmscope plan chain --vnfs 8 --size 64 --nic XL710 --hop 240+0.24 --pmd-cores 9 --target '5 Mpps' --must-migrate\n  \
     kvmscope plan chain --vnfs 8 --size 64 --nic XL710 --hop 240+0.24 --search\n  \
+    kvmscope plan chain --vnfs 8 --size 64 --nic E810-CQ --flows 100k --queues 2 --loss-free --core-watts 8\n  \
     kvmscope plan chain --vnfs 8 --size 64 --from-host --nic ens1f0\n  \
     kvmscope plan chain --vnfs 3 --size 512 --nic XL710 --calibrate fixtures/ovs-dpdk-chain\n  \
     kvmscope plan chain --vnfs 4,8 --size 64 --nic XL710 --hop 240+0.24 --vnf 180+0.1 --vnf-cores 2\n  \
@@ -38,7 +39,7 @@ pub(super) struct ChainOptions {
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = [
         "vnfs", "size", "imix", "pattern", "nic", "link", "ports", "cards", "pcie", "mps", "mrrs", "iommu_small_pages", "remote_node",
         "hop", "pmd_cores", "ghz", "ingress", "vnf_pps", "vnf", "vnf_cores", "vhost_pps", "channel", "datapath", "must_migrate", "target",
-        "from_host", "snapshot",
+        "from_host", "snapshot", "flows", "megaflows", "queues", "directions", "vxlan", "conntrack", "loss_free", "core_watts", "core_price",
     ])]
     file: Option<PathBuf>,
     /// VNFs of the chain, or parallel VMs with --pattern north-south; a list is answered one by one
@@ -50,10 +51,11 @@ pub(super) struct ChainOptions {
     /// A mix of frame sizes with their weights: 64:7,594:4,1518:1
     #[arg(long, value_name = "MIX", value_parser = imix)]
     imix: Option<Frames>,
-    /// Where packets go
-    #[arg(long, value_name = "WHERE", default_value = "chain", value_parser = named(Traffic::ALL, Traffic::name))]
-    pattern: Traffic,
-    /// The card: 82599, X520, X710, XL710, XXV710, E810-CQ, or another one with --link
+    /// Where packets go [default: chain, and designs are compared for both]
+    #[arg(long, value_name = "WHERE", value_parser = named(Traffic::ALL, Traffic::name))]
+    pattern: Option<Traffic>,
+    /// The card: 82599, X520, X710, XL710, XXV710, E810-CQ, E810-XXV, ConnectX-5, -5-Ex, -6, -6-Dx, -7; a data sheet in TOML (docs/read/plan.md); or
+    /// another one with --link
     #[arg(long, value_name = "MODEL", add = cards())]
     nic: Option<String>,
     /// Read cards, PCIe links, payloads and clocks of this host; --nic then names an interface, an address or a model
@@ -98,6 +100,33 @@ pub(super) struct ChainOptions {
     /// Clock of these CPUs [default: 2.2, assumed]
     #[arg(long, value_name = "GHZ", value_parser = ghz)]
     ghz: Option<f64>,
+    /// Flows at the same time: 10k; a hop takes longer with many of them [default: few]
+    #[arg(long, value_name = "N", value_parser = flows)]
+    flows: Option<f64>,
+    /// Entries of the switch's classifier that they need [default: anything from a few to one for each flow]
+    #[arg(long, value_name = "N", value_parser = flows)]
+    megaflows: Option<f64>,
+    /// Queues of each port and of each VM [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    queues: Option<u32>,
+    /// 2: packets go both ways, and rates count both together [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=2))]
+    directions: Option<u32>,
+    /// The switch takes frames out of VXLAN, and puts them in
+    #[arg(long)]
+    vxlan: bool,
+    /// Each hop of the switch tracks connections
+    #[arg(long)]
+    conntrack: bool,
+    /// What hops of the switch carry without any loss, in place of the most that they carry
+    #[arg(long)]
+    loss_free: bool,
+    /// Watts of a CPU that a design keeps busy, for table designs
+    #[arg(long, value_name = "WATTS", value_parser = amount)]
+    core_watts: Option<f64>,
+    /// Price of such a CPU, likewise
+    #[arg(long, value_name = "MONEY", value_parser = amount)]
+    core_price: Option<f64>,
     /// Maximum rate that OVS-DPDK takes from a port: '6 Mpps'
     #[arg(long, value_name = "RATE", value_parser = pps)]
     ingress: Option<f64>,
@@ -183,7 +212,7 @@ impl ChainOptions {
             self.calibrated(&mut stated, interrupt)?;
             return Ok(stated.plan().map_err(WrongUse)?);
         }
-        let (options, host) = (self.options(), self.host(interrupt)?);
+        let (options, host) = (self.options()?, self.host(interrupt)?);
         if !options.is_enough(host.is_some()) {
             bail!(WrongUse(
                 "name VNFs, a size and a card: --vnfs 8 --size 64 --nic XL710; or a plan in TOML".to_owned()
@@ -236,8 +265,13 @@ impl ChainOptions {
     }
 
     /// What is stated, quantity by quantity.
-    fn options(&self) -> Options {
-        Options {
+    fn options(&self) -> anyhow::Result<Options> {
+        let of_file = self.nic.as_deref().filter(|nic| Path::new(nic).extension().is_some_and(|end| end == "toml"));
+        let sheet = of_file.map(|file| {
+            let text = std::fs::read_to_string(file).map_err(|error| WrongUse(format!("{file}: {error}")))?;
+            datapath::read_sheet(file, &text).map_err(|error| WrongUse(error.to_string()))
+        });
+        Ok(Options {
             vnfs: self.vnfs.clone(),
             sizes: self.size.clone(),
             imix: self.imix.clone(),
@@ -263,7 +297,20 @@ impl ChainOptions {
             search: self.search,
             must_migrate: self.must_migrate,
             target_pps: self.target,
-        }
+            sheet: sheet.transpose()?,
+            demands: Demands {
+                flows: self.flows,
+                megaflows: self.megaflows,
+                conntrack: self.conntrack,
+                vxlan: self.vxlan,
+                loss_free: self.loss_free,
+                ..Demands::default()
+            },
+            queues: self.queues,
+            directions: self.directions,
+            core_watts: self.core_watts,
+            core_price: self.core_price,
+        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! `kvmscope plan migration`: whether a live migration ends, and when.
 
 use super::numbers::share;
-use super::quantities::{bandwidth, dirtied, memory, time};
+use super::quantities::{bandwidth, dirtied, memory, some_memory, time};
 use crate::arguments::{Answered, BudgetOption, OutputOptions, ReplaceOptions, SurveyOptions, WorkloadOption};
 use crate::completed::vms;
 use crate::exit::{Exit, WrongUse, complain};
@@ -58,7 +58,7 @@ pub(super) struct Migration {
     #[arg(long, value_name = "CHANNELS", value_parser = clap::value_parser!(u32).range(1..=255))]
     compress: Option<u32>,
     /// Memory that the guest keeps rewriting
-    #[arg(long, value_name = "BYTES", value_parser = memory, requires = "rate",
+    #[arg(long, value_name = "BYTES", value_parser = some_memory, requires = "rate",
           required_unless_present_any = ["curve", "vm", "survey", "to_file"])]
     hot: Option<f64>,
     /// Rate at which it dirties that memory: 160M/s, or 40000pages/s

@@ -33,7 +33,7 @@ pub(crate) const FEATURES: TableSpec = table! {
 const OF_ONE_MACHINE: Shown = shown!["Features", ALL_ROWS; level: "", feature, state: "is", evidence: "because"];
 
 const OF_SEVERAL_MACHINES: Shown = Shown {
-    across: Some(Across { by: "machine", cell: "state" }),
+    across: Some(Across { by: "machine", cell: "state", after: 1 }),
     ..shown!["Features by machine", ALL_ROWS; feature, meaning: "description"]
 };
 

@@ -124,7 +124,7 @@ fn rows_that_differ_in_one_column_stand_side_by_side_and_empty_columns_are_left_
         ]);
     }
     let shown = shown!["Any table", 9; feature, note, nothing];
-    table.shown = Some(Shown { across: Some(Across { by: "machine", cell: "state" }), ..shown });
+    table.shown = Some(Shown { across: Some(Across { by: "machine", cell: "state", after: 1 }), ..shown });
     let mut section = Section::new("flow", "?");
     section.tables.push(table);
     let text = render(&[section], &[], &Page { width: 100, colour: false, ascii: false });

@@ -11,10 +11,6 @@ use super::plan::{Chain, Plan};
 use super::predict::{Predicted, is_calibrated};
 use base::datapath::Traffic;
 
-/// Cycles of a hop of 64 bytes, and the share by which each byte raises them, where nobody has measured the host's own: the best of
-/// three runs of one bed, and the most that fits the talk of 2017 (a thread for each port at 2.2 GHz carries 5.25 Mpps).
-const PUBLISHED_HOPS: [(f64, f64); 2] = [(250.0, 0.00088), (418.0, 1.3 / 1454.0)];
-
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Answer {
     pub question: &'static str,
@@ -46,14 +42,11 @@ pub(super) fn answers(plan: &Plan, rates: &[Predicted<'_>]) -> Vec<Answer> {
     all
 }
 
-/// The host's own cost of a hop, or the published ones.
+/// The host's own cost of a hop; or the cheapest, the median and the dearest of what others published.
 fn hops(bed: &Bed) -> Vec<HopCost> {
     match &bed.hop {
         Some(hop) => vec![hop.clone()],
-        None => PUBLISHED_HOPS
-            .iter()
-            .map(|(cycles, per_byte)| HopCost::through_64_bytes(*cycles, *per_byte, 1.1, None))
-            .collect(),
+        None => bed.demands.published().each().map(HopCost::clone).to_vec(),
     }
 }
 

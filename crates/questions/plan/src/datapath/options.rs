@@ -1,7 +1,9 @@
 //! A plan that is stated quantity by quantity, without a file: chains side by side on one kind of card.
 
 use super::quantity;
-use super::{ChannelCost, Datapath, Design, Detours, Frames, HopCost, Known, NICS, Stated, StatedCard, StatedChain};
+use super::{
+    ChannelCost, Datapath, Demands, Design, Detours, Frames, HopCost, Known, NICS, Stated, StatedCard, StatedChain,
+};
 use base::datapath::Traffic;
 use base::nearest::instead;
 use std::ops::RangeInclusive;
@@ -18,7 +20,8 @@ pub struct Options {
     pub sizes: Vec<Frames>,
     /// A mix of sizes.
     pub imix: Option<Frames>,
-    pub pattern: Traffic,
+    /// Where packets go; `None`: through a chain, and designs are compared for in and out too.
+    pub pattern: Option<Traffic>,
     /// The card's model.
     pub nic: Option<String>,
     /// Bits a second of a port.
@@ -57,6 +60,17 @@ pub struct Options {
     pub must_migrate: bool,
     /// What each chain has to carry.
     pub target_pps: Option<f64>,
+    /// A card of one's own, in place of one of the list.
+    pub sheet: Option<StatedCard>,
+    /// What makes hops of the switch dearer.
+    pub demands: Demands,
+    /// Queues from which the switch takes what a port receives, and what a VM sends.
+    pub queues: Option<u32>,
+    /// 2 if packets go both ways.
+    pub directions: Option<u32>,
+    /// Watts, and money, of a CPU that a design keeps busy.
+    pub core_watts: Option<f64>,
+    pub core_price: Option<f64>,
 }
 
 /// What is stated and would not act.
@@ -81,7 +95,7 @@ impl Options {
             "imix" => self.imix = Some(quantity::imix(text)?),
             "pattern" => {
                 let named = Traffic::named(text);
-                self.pattern = named.ok_or_else(|| instead(text, Traffic::ALL.map(Traffic::name)))?;
+                self.pattern = Some(named.ok_or_else(|| instead(text, Traffic::ALL.map(Traffic::name)))?);
             }
             "nic" => self.nic = Some(text.to_owned()),
             "link" => self.line_bits_per_s = Some(quantity::bits_per_s(text)?),
@@ -109,6 +123,15 @@ impl Options {
             "search" => self.search = number(text)?,
             "must_migrate" => self.must_migrate = number(text)?,
             "target" => self.target_pps = Some(quantity::pps(text)?),
+            "flows" => self.demands.flows = Some(quantity::flows(text)?),
+            "megaflows" => self.demands.megaflows = Some(quantity::flows(text)?),
+            "conntrack" => self.demands.conntrack = number(text)?,
+            "vxlan" => self.demands.vxlan = number(text)?,
+            "loss_free" => self.demands.loss_free = number(text)?,
+            "queues" => self.queues = Some(within(text, 1..=64)?),
+            "directions" => self.directions = Some(within(text, 1..=2)?),
+            "core_watts" => self.core_watts = Some(quantity::amount(text)?),
+            "core_price" => self.core_price = Some(quantity::amount(text)?),
             _ => return Err("nothing of a plan is called so".to_owned()),
         }
         Ok(())
@@ -140,21 +163,30 @@ impl Options {
         let of_host = host.cards.into_iter().next();
         let named = of_host.is_none().then(|| self.nic.clone()).flatten();
         let of_host = of_host.unwrap_or_default();
+        let sheet = self.sheet.clone().unwrap_or_default();
         let card = StatedCard {
-            model: named.map(Known::given).or(of_host.model),
-            line_bits_per_s: self.line_bits_per_s.map(Known::given).or(of_host.line_bits_per_s),
+            model: sheet.model.or(named.map(Known::given)).or(of_host.model),
+            line_bits_per_s: self
+                .line_bits_per_s
+                .map(Known::given)
+                .or(sheet.line_bits_per_s)
+                .or(of_host.line_bits_per_s),
             ports: self.ports.map(Known::given),
             count: self.cards.map(Known::given),
-            pcie: self.pcie.map(Known::given).or(of_host.pcie),
+            pcie: self.pcie.map(Known::given).or(sheet.pcie).or(of_host.pcie),
             mps_bytes: self.mps_bytes.map(Known::given).or(of_host.mps_bytes),
             mrrs_bytes: self.mrrs_bytes.map(Known::given).or(of_host.mrrs_bytes),
             node: of_host.node,
-            packets_per_s: None,
+            packets_per_s: sheet.packets_per_s,
+            packets_are_of_each_port: sheet.packets_are_of_each_port,
+            packets_below_bytes: sheet.packets_below_bytes,
+            between_vfs: sheet.between_vfs,
             detours: self.detours,
         };
+        let pattern = self.pattern.unwrap_or_default();
         let chain = |vnfs: &u32| StatedChain {
             vnfs: *vnfs,
-            designs: once(&self.datapaths).iter().map(|path| Design::uniform(*path, self.pattern, *vnfs)).collect(),
+            designs: once(&self.datapaths).iter().map(|path| Design::uniform(*path, pattern, *vnfs)).collect(),
             must_migrate: self.must_migrate,
             card: 0,
             pattern: None,
@@ -163,7 +195,8 @@ impl Options {
             cards: vec![card],
             chains: once(&self.vnfs).iter().map(chain).collect(),
             frames: once(&self.sizes).into_iter().chain(self.imix.clone()).collect(),
-            pattern: self.pattern,
+            pattern,
+            is_of_any_pattern: self.pattern.is_none(),
             search: self.search,
             target_pps: self.target_pps,
             pmd_cores: self.pmd_cores.map(Known::given),
@@ -177,6 +210,11 @@ impl Options {
             vnf_cores: self.vnf_cores.map(Known::given),
             vhost_pps: self.vhost_pps.map(Known::given),
             channel: self.channel.clone().map(Known::given),
+            demands: Demands { vm_queues: self.queues.unwrap_or_default(), ..self.demands.clone() },
+            port_queues: self.queues,
+            directions: self.directions,
+            core_watts: self.core_watts,
+            core_price: self.core_price,
             ..Stated::default()
         }
     }

@@ -1,5 +1,6 @@
 //! What is to be planned: what a host has, and what it is to carry.
 
+use super::model::demands::Demands;
 use super::model::design::{Datapath, Design};
 use super::model::frames::Frames;
 use super::model::nic::Nic;
@@ -25,6 +26,10 @@ pub struct Plan {
     pub target_pps: Option<f64>,
     /// CPUs that poll for the switch.
     pub pmd_cores: u32,
+    /// The user named their number; where designs are compared, each has what it needs otherwise.
+    pub(crate) pmd_cores_are_given: bool,
+    /// Which ways packets go where all designs are compared.
+    pub(crate) compared: Vec<Traffic>,
     /// Designs, and so many polling CPUs at most, are to be searched.
     pub(crate) search_up_to: Option<u32>,
     /// Cycles a second of each.
@@ -47,6 +52,11 @@ pub struct Plan {
     pub vhost_pps: Option<f64>,
     /// What either end of a ring takes for a frame, where that was measured.
     pub channel: Option<ChannelCost>,
+    /// What makes hops of the switch dearer; of `hop` it is a part already.
+    pub(crate) demands: Demands,
+    /// Watts, and money, of a CPU that a design keeps busy.
+    pub(crate) core_watts: Option<f64>,
+    pub(crate) core_price: Option<f64>,
     pub assumptions: Vec<Assumption>,
 }
 
@@ -111,6 +121,7 @@ impl Plan {
             vhost_pps: self.vhost_pps,
             channel: self.channel.clone(),
             directions: self.directions,
+            demands: self.demands.clone(),
         }
     }
 }

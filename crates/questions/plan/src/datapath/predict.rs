@@ -3,7 +3,8 @@
 use super::band::{Band, band, near};
 use super::model::design::{Datapath, Design};
 use super::model::frames::Frames;
-use super::model::stages::{Bed, Load, Rate, helper_cores, rate};
+use super::model::hops::Range;
+use super::model::stages::{Bed, Load, Rate, Resource, helper_cores, rate};
 use super::plan::{Chain, Plan};
 use super::search;
 use base::datapath::Traffic;
@@ -23,8 +24,19 @@ pub(super) struct Predicted<'p> {
     pub(crate) window_pps: Option<f64>,
     /// `None`: something that binds has not been measured, so the rate is no more than a bound.
     pub band: Option<Band>,
+    /// Between which rates what others published of a hop puts it, where nobody measured the host's own.
+    pub published: Option<Ranged>,
     /// Published points next to it.
     pub nearest: Vec<&'static str>,
+}
+
+/// What a design carries by the cheapest, the median and the dearest hop that was published.
+#[derive(Debug, Clone)]
+pub(super) struct Ranged {
+    /// Packets a second from end to end (north-south: of each VM).
+    pub chain_pps: Range<f64>,
+    /// What binds at the median.
+    pub bound_by: Option<Resource>,
 }
 
 /// All of them: sizes in order, within a size chains, within a chain designs. A search keeps those that no other one beats.
@@ -75,8 +87,33 @@ fn one<'p>(
         cores: helper_cores(bed, load) + plan.reserved_cores_per_vm.saturating_mul(chain.vnfs),
         window_pps: band.and_then(|_| window(bed, load, beside, frames)),
         band,
+        published: if is_known { None } else { ranged(bed, load, beside, frames) },
         nearest: near(load, frames).map(|point| point.id).collect(),
     }
+}
+
+/// What published costs of a hop say of a design of which nothing else is unknown.
+pub(super) fn ranged(bed: &Bed, load: Load<'_>, beside: &[(Load<'_>, bool)], frames: &Frames) -> Option<Ranged> {
+    if bed.hop.is_some() || load.design.count(Datapath::OvsDpdk) == 0 {
+        return None;
+    }
+    let hops = bed.demands.published();
+    let beds = hops.each().map(|hop| Bed { hop: Some(hop.clone()), ..bed.clone() });
+    if !beds.iter().all(|bed| is_calibrated(bed, load.design) && knows_sizes(bed, load.design, frames)) {
+        return None;
+    }
+    let rates = beds.each_ref().map(|bed| rate(bed, load, beside, frames));
+    // Costs are a range of their own; whatever else binds has its band.
+    let end = |at: usize, of: fn(Band) -> f64| match rates[at].bound()?.resource {
+        Resource::Pmd => rates[at].chain_pps(),
+        _ => Some(of(band(&beds[at], load, &rates[at], frames))),
+    };
+    let chain_pps = Range {
+        least: end(2, |band| band.low_pps)?,
+        middle: rates[1].chain_pps()?,
+        most: end(0, |band| band.high_pps)?,
+    };
+    Some(Ranged { chain_pps, bound_by: rates[1].bound().map(|stage| stage.resource) })
 }
 
 /// What runs beside the chain `at` while it has its `nth` design: the others with theirs.
@@ -106,7 +143,7 @@ pub(super) fn is_calibrated(bed: &Bed, design: &Design) -> bool {
 }
 
 /// Whether what is known of its rings is known of frames like these.
-fn knows_sizes(bed: &Bed, design: &Design, frames: &Frames) -> bool {
+pub(super) fn knows_sizes(bed: &Bed, design: &Design, frames: &Frames) -> bool {
     design.count(Datapath::Channel) == 0
         || bed.channel.as_ref().is_none_or(|cost| frames.all(|bytes| cost.covers(bytes)))
 }

@@ -91,7 +91,7 @@ impl Point {
             RateUnit::MppsOfEachVm => Some(self.published * vnfs),
             RateUnit::Gbps => Some(self.published * 1e3 / 8.0 / bytes),
             RateUnit::GbpsWithoutFcs => Some(self.published * 1e3 / 8.0 / (bytes - 4.0)),
-            RateUnit::TimesTheRateOf4Vnfs | RateUnit::Vnfs => None,
+            RateUnit::TimesTheRateOf4Vnfs | RateUnit::TimesTheRateWithout | RateUnit::Cycles | RateUnit::Vnfs => None,
         }
     }
 
@@ -142,7 +142,7 @@ pub(super) fn comparisons() -> Vec<Comparison> {
 
 /// The chapter of docs/formats/validation.md about datapaths.
 pub fn validation() -> (String, Vec<Comparison>) {
-    const ABOUT: &str = "What `plan chain` predicts from what the source states. Bands are those that a plan starts with: nothing where the line \
+    const ABOUT: &str = "What `plan chain` predicts from what the source states. Bands are those that a plan starts with: 5 % less where the line \
         binds, 10 % to either side of a calibrated switch, 20 % where PCIe or a card binds. A plan widens them by its nearest misses, which is \
         not done here: a row would excuse itself. Rows that a constant was fitted to are no evidence, a ceiling is only kept, and messages of a \
         stream socket are no frames.";

@@ -20,6 +20,17 @@ pub fn pps(text: &str) -> Result<f64, String> {
     scaled(text, &units, RATES, "write packets per second with their unit, such as \"5 Mpps\"")
 }
 
+/// `100k` flows, or `100000`.
+pub fn flows(text: &str) -> Result<f64, String> {
+    let units = [("", 1.0), ("k", 1e3), ("M", 1e6)];
+    scaled(text, &units, 1.0..=1e9, "write how many flows, such as 10000 or 10k")
+}
+
+/// `8.5`: watts, or money.
+pub fn amount(text: &str) -> Result<f64, String> {
+    scaled(text, &[("", 1.0), ("W", 1.0)], 0.0..=1e9, "write what a CPU takes, such as 8.5")
+}
+
 /// `40G` as bits a second.
 pub fn bits_per_s(text: &str) -> Result<f64, String> {
     let units = [("M Mb/s", 1e6), ("G Gb/s", 1e9), ("T Tb/s", 1e12)];
@@ -117,6 +128,8 @@ mod tests {
             assert!(pps(text).is_err(), "{text}");
         }
         assert!(bits_per_s("40").is_err() && bits_per_s("40 GB").is_err());
+        assert_eq!((flows("10k"), flows("1_000"), amount("8.5 W")), (Ok(1e4), Ok(1e3), Ok(8.5)));
+        assert!(["0", "", "k", "-1"].iter().all(|text| flows(text).is_err()) && amount("-1").is_err());
     }
 
     #[test]

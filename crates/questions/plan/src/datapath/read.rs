@@ -9,6 +9,7 @@ use super::model::pcie::Detours;
 use super::model::switch::HopCost;
 use super::of_host::of_host as host_of_card;
 use super::quantity;
+use super::sheet::of_limits;
 use super::stated::{Known, Stated, StatedCard, StatedChain};
 use base::datapath::Traffic;
 use base::nearest::instead;
@@ -30,17 +31,34 @@ const MOST_CARDS: usize = 16;
 const MOST_CORES: u64 = 1024;
 
 const OF_FILE: &[&str] = &["schema", "host", "nic", "traffic", "chain", "calibration"];
-const OF_HOST: &[&str] = &["pmd_cores", "core_hz", "port_queues", "vnf_cores", "reserve"];
+const OF_HOST: &[&str] =
+    &["pmd_cores", "core_hz", "port_queues", "vm_queues", "vnf_cores", "reserve", "core_watts", "core_price"];
 const OF_RESERVE: &[&str] = &["vnf_cores_per_vm"];
-const OF_NIC: &[&str] =
-    &["model", "link", "ports", "cards", "pcie", "snapshot", "pps", "iommu_small_pages", "remote_node"];
+const OF_NIC: &[&str] = &[
+    "model",
+    "link",
+    "ports",
+    "cards",
+    "pcie",
+    "snapshot",
+    "pps",
+    "pps_of_each_port",
+    "pps_below",
+    "between_vfs",
+    "iommu_small_pages",
+    "remote_node",
+];
 const OF_PCIE: &[&str] = &["gen", "lanes", "mps", "mrrs"];
-const OF_TRAFFIC: &[&str] = &["sizes", "imix", "pattern", "target", "directions"];
+const OF_TRAFFIC: &[&str] =
+    &["sizes", "imix", "pattern", "target", "directions", "flows", "megaflows", "conntrack", "vxlan", "loss_free"];
 const OF_CHAIN: &[&str] = &["vnfs", "pattern", "datapath", "edges", "must_migrate", "nic"];
 const OF_CALIBRATION: &[&str] = &["ovs", "vnf", "vnf_pps", "ingress_pps", "vhost_pps", "channel"];
 const OF_COST: &[&str] = &["source", "c0", "c1", "spread"];
 const OF_RATE: &[&str] = &["source", "value"];
 const OF_CHANNEL: &[&str] = &["source", "ns", "ns_per_byte", "spread"];
+
+/// Where what a file says outright comes from, as [`Known::given`] has it.
+const GIVEN: &str = "given";
 
 /// A name in a file that stands for VFs at both ends of a switched chain.
 const MIXED: &str = "mixed";
@@ -120,6 +138,15 @@ fn of_traffic(fields: &Fields<'_, '_>, stated: &mut Stated) -> Result<(), Error>
     stated.pattern = pattern_of(fields)?.unwrap_or_default();
     stated.target_pps = fields.read("target", rate)?;
     stated.directions = fields.read("directions", |value| within(value, 1, 2))?;
+    let flows = |value: &DeValue<'_>| match number(value)? {
+        flows if (1.0..=1e9).contains(&flows) => Ok(flows),
+        _ => Err("write how many flows, such as 10000".to_owned()),
+    };
+    stated.demands.flows = fields.read("flows", flows)?;
+    stated.demands.megaflows = fields.read("megaflows", flows)?;
+    stated.demands.conntrack = fields.read("conntrack", flag)?.unwrap_or_default();
+    stated.demands.vxlan = fields.read("vxlan", flag)?.unwrap_or_default();
+    stated.demands.loss_free = fields.read("loss_free", flag)?.unwrap_or_default();
     Ok(())
 }
 
@@ -141,6 +168,13 @@ fn of_host(fields: &Fields<'_, '_>, stated: &mut Stated) -> Result<(), Error> {
     };
     stated.core_hz = fields.read("core_hz", hz)?.map(Known::given);
     stated.port_queues = fields.read("port_queues", |value| within(value, 1, MOST_CORES))?;
+    stated.demands.vm_queues = fields.read("vm_queues", |value| within(value, 1, 64))?.unwrap_or_default();
+    let amount = |value: &DeValue<'_>| match number(value)? {
+        amount if (0.0..=1e9).contains(&amount) => Ok(amount),
+        _ => Err("write what a CPU takes, such as 8.5".to_owned()),
+    };
+    stated.core_watts = fields.read("core_watts", amount)?;
+    stated.core_price = fields.read("core_price", amount)?;
     stated.vnf_cores = fields.read("vnf_cores", |value| within(value, 1, MOST_CORES))?.map(Known::given);
     if let Some(reserve) = fields.fields_of("reserve", "a reserve", OF_RESERVE)? {
         let each = reserve.read("vnf_cores_per_vm", |value| within(value, 0, MOST_CORES))?;
@@ -167,7 +201,6 @@ fn of_card(fields: &Fields<'_, '_>, open: Open<'_>) -> Result<(StatedCard, State
             .or(of_host.line_bits_per_s),
         ports: fields.read("ports", |value| within(value, 1, 64))?.map(Known::given),
         count: fields.read("cards", |value| within(value, 1, 64))?.map(Known::given),
-        packets_per_s: fields.read("pps", rate)?.map(Known::given),
         detours: Detours {
             iommu_small_pages: fields.read("iommu_small_pages", flag)?.unwrap_or_default(),
             remote_node: fields.read("remote_node", flag)?.unwrap_or_default(),
@@ -176,21 +209,29 @@ fn of_card(fields: &Fields<'_, '_>, open: Open<'_>) -> Result<(StatedCard, State
         mps_bytes: of_host.mps_bytes,
         mrrs_bytes: of_host.mrrs_bytes,
         node: of_host.node,
+        ..StatedCard::default()
     };
-    if let Some(pcie) = fields.fields_of("pcie", "a PCIe link", OF_PCIE)? {
-        let generation = pcie.needed("gen", |value| within(value, 1, 6))?;
-        let lanes = pcie.needed("lanes", |value| match within(value, 1, 32)? {
-            lanes if quantity::link_is_known(1, lanes as u8) => Ok(lanes as u8),
-            _ => Err("a link has 1, 2, 4, 8, 12, 16 or 32 lanes".to_owned()),
-        })?;
-        card.pcie = Some(Known::given((generation as u8, lanes)));
-        let payload = |value: &DeValue<'_>| quantity::payload(i64::try_from(count(value)?).unwrap_or(i64::MAX));
-        card.mps_bytes = pcie.read("mps", payload)?.map(Known::given);
-        card.mrrs_bytes = pcie.read("mrrs", payload)?.map(Known::given);
-    }
+    of_limits(fields, &mut card, GIVEN)?;
+    of_pcie(fields, &mut card, GIVEN)?;
     // What the list does not know is found out here, where the error has a place.
     card.is_complete().map_err(|text| fields.error(text))?;
     Ok((card, host))
+}
+
+/// The link of a card.
+pub(super) fn of_pcie(fields: &Fields<'_, '_>, card: &mut StatedCard, from: &str) -> Result<(), Error> {
+    let Some(pcie) = fields.fields_of("pcie", "a PCIe link", OF_PCIE)? else { return Ok(()) };
+    let generation = pcie.needed("gen", |value| within(value, 1, 6))?;
+    let lanes = pcie.needed("lanes", |value| match within(value, 1, 32)? {
+        lanes if quantity::link_is_known(1, lanes as u8) => Ok(lanes as u8),
+        _ => Err("a link has 1, 2, 4, 8, 12, 16 or 32 lanes".to_owned()),
+    })?;
+    card.pcie = Some(Known { value: (generation as u8, lanes), from: from.to_owned() });
+    let payload = |value: &DeValue<'_>| quantity::payload(i64::try_from(count(value)?).unwrap_or(i64::MAX));
+    let known = |value| Known { value, from: from.to_owned() };
+    card.mps_bytes = pcie.read("mps", payload)?.map(known);
+    card.mrrs_bytes = pcie.read("mrrs", payload)?.map(known);
+    Ok(())
 }
 
 fn of_chain(fields: &Fields<'_, '_>, cards: &[&str], of_plan: Traffic) -> Result<StatedChain, Error> {

@@ -2,6 +2,8 @@
 
 use super::measured;
 use super::model::design::Datapath;
+use super::model::frames::Frames;
+use super::model::hops;
 use super::model::stages::Resource;
 use super::plan::Plan;
 use super::predict::Predicted;
@@ -35,8 +37,8 @@ const RULES: &[Rule<Check>] = &[
         id: "DTP-CALIBRATE",
         per: "plan",
         looks_at: "Whether what a hop of Open vSwitch with DPDK costs on this host is known.",
-        why: "What a hop costs differs by a factor of four between hosts, versions and sizes of frames, so the program has no \
-              default for it. Until it is measured, designs with the switch have a bound and no rate.",
+        why: "What a hop costs differs by a factor of three and more between hosts and versions, so the program has no default for it. Until it is \
+              measured, designs with the switch have the range of what others published.",
         fix: &[
             "kvmscope lab ovs --vnfs 1,2 --size 64,512,1518 -o bed   # measures what a hop costs on this host",
             "kvmscope plan chain --calibrate bed   # and the options of this plan",
@@ -84,15 +86,20 @@ pub(super) fn misses_target(planned: &Planned<'_>) -> bool {
 
 /// `8 VNFs at 64 bytes`.
 pub(super) fn subject(one: &Predicted<'_>) -> String {
-    let size = match one.frames.mix_name() {
+    named(one.chain.pattern, one.chain.vnfs, one.frames)
+}
+
+/// The same of so many.
+pub(super) fn named(pattern: Traffic, vnfs: u32, frames: &Frames) -> String {
+    let size = match frames.mix_name() {
         Some(mix) => format!("mix {mix}"),
-        None => format!("{} bytes", one.frames.bytes()),
+        None => format!("{} bytes", frames.bytes()),
     };
-    let what = match one.chain.pattern {
+    let what = match pattern {
         Traffic::Chain => "VNF",
         Traffic::NorthSouth => "VM",
     };
-    format!("{} at {size}", many(u64::from(one.chain.vnfs), what))
+    format!("{} at {size}", many(u64::from(vnfs), what))
 }
 
 /// Designs that may be taken, best first: those that are known, and keep to the constraints.
@@ -156,7 +163,12 @@ fn calibrate(planned: &Planned<'_>) -> Vec<Hit> {
     if planned.plan.hop.is_some() || !planned.rates.iter().any(is_switch) {
         return Vec::new();
     }
-    let title = "What a hop of Open vSwitch with DPDK costs on this host is not known, so its designs have bounds only";
+    let range = hops::published();
+    let title = format!(
+        "What a hop of Open vSwitch with DPDK costs on this host is not known: published are {} to {} cycles at 64 bytes",
+        range.least.of(64.0).round(),
+        range.most.of(64.0).round()
+    );
     vec![Hit::new("ovs-dpdk", Severity::Info, title)]
 }
 

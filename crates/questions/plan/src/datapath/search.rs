@@ -4,7 +4,7 @@
 //! number of polling CPUs at which the busiest of them gets less to do.
 
 use super::model::design::{Datapath, Design};
-use super::model::stages::Bed;
+use super::model::stages::{Bed, Load, queues};
 use super::plan::Chain;
 use super::predict::{Predicted, is_calibrated};
 use base::datapath::Traffic;
@@ -14,7 +14,7 @@ pub(super) fn candidates(bed: &Bed, chain: &Chain, most: u32) -> Vec<(Design, u3
     let designs = if chain.is_open { designs(bed, chain) } else { chain.designs.clone() };
     let allowed = designs.into_iter().filter(|design| !chain.must_migrate || design.is_migratable());
     let with_cores = |design: Design| {
-        let queues = queues(bed, chain, &design);
+        let queues = queues(bed, Load { design: &design, pattern: chain.pattern, vnfs: chain.vnfs });
         let cores = if queues == 0 { vec![0] } else { steps(queues, most) };
         cores.into_iter().map(move |cores| (design.clone(), cores))
     };
@@ -53,16 +53,6 @@ fn designs(bed: &Bed, chain: &Chain) -> Vec<Design> {
     let mut seen = std::collections::HashSet::new();
     all.retain(|design| seen.insert(design.clone()));
     all
-}
-
-/// Receive queues of the switch in a design.
-fn queues(bed: &Bed, chain: &Chain, design: &Design) -> u32 {
-    let edges = design.edges().iter().filter(|path| path.is_polled()).count() as u32;
-    match chain.pattern {
-        Traffic::Chain => (edges + bed.port_queues.saturating_sub(1)) * bed.directions.clamp(1, 2),
-        Traffic::NorthSouth if edges > 0 => chain.vnfs + bed.port_queues.max(1),
-        Traffic::NorthSouth => 0,
-    }
 }
 
 /// Numbers of threads, up to `most`, at which the busiest one has fewer queues than with one thread less.

@@ -4,25 +4,29 @@ use super::model::stages::Stage;
 use super::plan::Plan;
 use super::predict::{Predicted, predict};
 use super::rules::{self, Planned};
-use super::{break_even, controls, figures, memory, polling, published, tables};
+use super::{break_even, compared, controls, figures, latency, memory, polling, published, tables};
 use base::number::{list, many, packets_per_s};
-use base::{Section, Unknown};
+use base::{Section, Shown, Unknown};
 use facts::validation::step;
 use facts::{Answer, Case, Error};
 
 pub const QUESTION: &str = "How many packets does a datapath carry, what binds it, and what does it cost?";
 
 /// What every prediction leaves out.
-const LIMITS: &[(&str, &str)] = &[
-    (
-        "steady_flows",
-        "Steady flows are assumed: a new flow costs the switch 10,000 to 100,000 cycles, and the model has no input for that.",
-    ),
-    (
-        "quiet_cores",
-        "Cores that poll are assumed to have nothing else to do; what pre-empts them is in a recording, not in this model.",
-    ),
-];
+const QUIET: (&str, &str) = (
+    "quiet_cores",
+    "Cores that poll are assumed to have nothing else to do; what pre-empts them is in a recording, not in this model.",
+);
+/// What one leaves out that says nothing of flows.
+const FLOWS: (&str, &str) = (
+    "steady_flows",
+    "Few flows that stay are assumed: with 1,000 to 1,000,000 of them a hop takes 1.2 to 35 times as long (--flows, --megaflows).",
+);
+/// Of rates without loss.
+const LOSS: (&str, &str) = (
+    "loss_free",
+    "What VFs carry without any loss is not published here: only hops of the switch are taken down to it.",
+);
 
 /// Answers it; `None` if nobody asks, and the recording has no plan.
 ///
@@ -51,7 +55,8 @@ fn planned(plan: &Plan) -> Section {
     let rates = predict(plan);
     let of = Planned { plan, rates: &rates };
     let mut section = Section::new("datapath", QUESTION);
-    section.summary = summary(&rates);
+    let compared = compared::of(plan);
+    section.summary = compared.as_ref().map_or_else(|| summary(&rates), compared::summary);
     section.findings = rules::findings(&of);
     section.figures = figures::figures(plan, &rates);
     let answers = break_even::answers(plan, &rates);
@@ -63,21 +68,31 @@ fn planned(plan: &Plan) -> Section {
         plan.search_up_to.is_none() || best.is_some_and(|best| best.design == one.design && best.cores == one.cores)
     };
     let moved: Vec<_> = with_card.iter().filter(|(one, _)| is_best(one)).cloned().collect();
-    section.tables = vec![
-        tables::rates(&with_card),
+    let mut of_asked = tables::rates(&with_card);
+    if let Some(compared) = &compared {
+        section.tables.push(compared::table(compared));
+        // Its rows are there, between others.
+        of_asked.shown = of_asked.shown.map(|shown| Shown { in_terminals: false, ..shown });
+    }
+    section.tables.extend([
+        of_asked,
         tables::break_even(&answers),
         tables::stages(&with_card),
         tables::sensitivity(&moved, plan),
         tables::memory(&memory::sizes(plan)),
+        latency::table(),
         tables::assumptions(&plan.assumptions),
-    ];
+    ]);
     let unknown = |(what, text): &(&str, &str)| Unknown {
         what: (*what).to_owned(),
         amount: None,
         unit: String::new(),
         text: (*text).to_owned(),
     };
-    section.unknown = LIMITS.iter().map(unknown).collect();
+    let demands = &plan.demands;
+    let flows = (demands.flows.is_none() && demands.megaflows.is_none()).then_some(FLOWS);
+    let loss = demands.loss_free.then_some(LOSS);
+    section.unknown = flows.iter().chain(loss.iter()).chain([&QUIET]).map(unknown).collect();
     section.next.extend(polling::of_rates(&rates).map(|cpus| {
         format!("kvmscope check --pmd-cores {cpus}   # which CPUs should poll, next to the vCPUs of the host, and the command with its undo")
     }));

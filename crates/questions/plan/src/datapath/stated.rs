@@ -1,8 +1,10 @@
 //! What a user states of a plan, a part of it at least, and what is taken where nothing is said.
 
 use super::calibrate::Calibration;
+use super::model::demands::Demands;
 use super::model::design::Design;
 use super::model::frames::Frames;
+use super::model::hops::Range;
 use super::model::nic::{Hairpin, NICS, Nic, PacketLimit, named};
 use super::model::pcie::{Detours, Link};
 use super::model::switch::HopCost;
@@ -30,6 +32,12 @@ pub struct StatedCard {
     pub node: Option<Known<u32>>,
     /// Its packets a second, over those of the list.
     pub packets_per_s: Option<Known<f64>>,
+    /// These are of each port, and not of the card.
+    pub packets_are_of_each_port: bool,
+    /// Only shorter frames meet them.
+    pub packets_below_bytes: Option<u32>,
+    /// How it forwards between its VFs, over what the list says.
+    pub between_vfs: Option<Hairpin>,
     /// What makes its accesses slower.
     pub detours: Detours,
 }
@@ -55,6 +63,8 @@ pub struct Stated {
     pub together: bool,
     pub frames: Vec<Frames>,
     pub pattern: Traffic,
+    /// Where the user names no pattern: designs are compared for each of them.
+    pub is_of_any_pattern: bool,
     /// 2 if packets go both ways.
     pub directions: Option<u32>,
     /// What each chain has to carry.
@@ -85,6 +95,11 @@ pub struct Stated {
     pub vhost_pps: Option<Known<f64>>,
     /// What either end of a ring takes for a frame.
     pub channel: Option<Known<ChannelCost>>,
+    /// What makes hops of the switch dearer.
+    pub demands: Demands,
+    /// Watts, and money, of a CPU that a design keeps busy.
+    pub core_watts: Option<f64>,
+    pub core_price: Option<f64>,
 }
 
 /// What is taken of a PCIe link where nothing is said: the payload with which every device starts (PCI Express Base Specification 3.0,
@@ -183,6 +198,8 @@ impl Stated {
         let cycles =
             |cost: &HopCost| format!("{} and {} for each byte", plain(cost.cycles), plain(cost.cycles_per_byte));
         let hop = sources.note("cycles of a hop of the switch", self.hop.as_ref(), cycles);
+        let demands = self.demands(&mut sources);
+        let hop = hop.map(|hop| demands.spread_over(&hop));
         let each = |pps: &f64| mpps(pps);
         Ok(Plan {
             cards,
@@ -192,6 +209,12 @@ impl Stated {
             directions: self.directions.unwrap_or(1),
             target_pps: self.target_pps,
             pmd_cores,
+            pmd_cores_are_given: self.pmd_cores.is_some(),
+            compared: if self.is_of_any_pattern {
+                vec![Traffic::NorthSouth, Traffic::Chain]
+            } else {
+                vec![self.pattern]
+            },
             search_up_to,
             core_hz,
             port_queues: self.port_queues.unwrap_or(1),
@@ -205,9 +228,43 @@ impl Stated {
             channel: sources.note("time of an end of a channel for a frame", self.channel.as_ref(), |cost| {
                 format!("{} ns and {} for each byte", plain(cost.ns), plain(cost.ns_per_byte))
             }),
+            demands,
+            core_watts: self.core_watts,
+            core_price: self.core_price,
             assumptions: sources.0,
         })
     }
+
+    /// What makes hops dearer, each with what it is taken from.
+    fn demands(&self, sources: &mut Sources) -> Demands {
+        let is_remote = self.cards.iter().any(|card| card.detours.remote_node);
+        let demands = Demands { remote_node: self.demands.remote_node || is_remote, ..self.demands.clone() };
+        let times = demands.times();
+        let range = |range: &Range<f64>| format!("{} to {} times", plain(round(range.least)), plain(round(range.most)));
+        let mut note = |is_so: bool, what: &str, value: String, from: &str| {
+            let assumption = Assumption { what: what.to_owned(), value, from: from.to_owned() };
+            sources.0.extend(is_so.then_some(assumption));
+        };
+        let are_many = demands.flows.is_some() || demands.megaflows.is_some();
+        note(are_many, "a hop with so many flows", range(&times), "ovs_perf and connect-X5 vDPA, published");
+        note(
+            demands.conntrack,
+            "a hop that tracks connections",
+            "1 to 3.5 hops more".to_owned(),
+            "connect-X5 vDPA, fitted",
+        );
+        let of_node = "OpenStack Nova, numa-aware-vswitches: up to 50 %";
+        note(demands.remote_node, "a hop to another node", "1 to 2 times".to_owned(), of_node);
+        note(demands.vxlan, "VXLAN", "50 bytes, and 2 passes of what comes in".to_owned(), "RFC 7348; dpif-netdev.c");
+        note(demands.loss_free, "share without loss", "79.6 % at 64 bytes".to_owned(), "ovs_perf, zero loss, quoted");
+        note(demands.vm_queues > 1, "queues of each VM", demands.vm_queues.to_string(), "given");
+        demands
+    }
+}
+
+/// Two digits behind the point.
+fn round(value: f64) -> f64 {
+    (value * 100.0).round() / 100.0
 }
 
 impl StatedCard {
@@ -245,7 +302,11 @@ impl StatedCard {
         });
         let own = known.and_then(|nic| Some(from_list(nic.packets?, nic)));
         let stated = self.packets_per_s.clone().map(|known| Known {
-            value: PacketLimit { per_s: known.value, is_of_device: true, below_bytes: None },
+            value: PacketLimit {
+                per_s: known.value,
+                is_of_device: !self.packets_are_of_each_port,
+                below_bytes: self.packets_below_bytes,
+            },
             from: known.from,
         });
         let packets = sources.note(&of("packet limit"), stated.or(own).as_ref(), shown_limit);
@@ -260,6 +321,7 @@ impl StatedCard {
             link_source: "",
         });
         let nic = known.copied().map(|nic| Nic { packets, ..nic }).or(of_limits);
+        let nic = nic.map(|nic| Nic { hairpin: self.between_vfs.unwrap_or(nic.hairpin), ..nic });
         Ok(Card { model: name.to_owned(), nic, line_bits_per_s, ports, count, pcie: link, detours: self.detours })
     }
 }

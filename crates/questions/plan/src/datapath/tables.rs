@@ -1,21 +1,26 @@
 //! The tables of a planned datapath.
 
 use super::break_even::Answer;
+use super::compared::DESIGNS;
+use super::latency::LATENCY;
 use super::memory::Sized;
+use super::model::stages::Resource;
 use super::plan::{Assumption, Plan};
 use super::predict::Predicted;
 use super::sensitivity;
 use super::sensitivity::Moved;
 use base::{Cell, Shown, Table, TableSpec, shown, table};
 
-pub const TABLES: &[&TableSpec] = &[&RATES, &BREAK_EVEN, &STAGES, &SENSITIVITY, &MEMORY, &ASSUMPTIONS];
+pub const TABLES: &[&TableSpec] =
+    &[&DESIGNS, &RATES, &BREAK_EVEN, &STAGES, &SENSITIVITY, &MEMORY, &LATENCY, &ASSUMPTIONS];
 
 const MOST_ROWS: usize = 60;
 
 pub(super) const RATES: TableSpec = table! {
     datapath.rates version 2:
     "What one design carries of frames of one size or mix, modelled or measured (kind): chain_pps from end to end (north-south: of each VM), \
-          system_pps where VNFs send, all of them together; a bound (kind) has high_pps alone; size_bytes with the frame check sequence.";
+          system_pps where VNFs send, all of them together; published costs (kind) give low_pps and high_pps, a bound high_pps alone; \
+          size_bytes with the frame check sequence.";
     key design, key pattern, key_u64("count") vnfs, key_u64("") size_bytes, f64("") chain_pps, f64("") system_pps,
     f64("") gbps, text bound_by, text runner_up, f64("") runner_up_pps, count cores, flag migratable,
     f64("") window_pps, f64("") low_pps, f64("") high_pps, key mix, text kind, text nearest, key nic, text shape,
@@ -118,7 +123,8 @@ pub(super) fn rates(rates: &[(Predicted<'_>, &str)]) -> Table {
         // What line and PCIe let through is no rate of a design that something unknown binds.
         let [chain_pps, system_pps] =
             [one.rate.chain_pps(), one.rate.system_pps()].map(|pps| pps.filter(|_| one.band.is_some()));
-        let runner_up = one.rate.runner_up();
+        let runner_up = one.rate.runner_up().filter(|_| one.published.is_none());
+        let published = one.published.as_ref().map(|published| &published.chain_pps);
         table.push(vec![
             design,
             one.chain.pattern.name().into(),
@@ -127,16 +133,26 @@ pub(super) fn rates(rates: &[(Predicted<'_>, &str)]) -> Table {
             chain_pps.into(),
             system_pps.into(),
             system_pps.map(|pps| pps * one.frames.bytes() * 8.0 / 1e9).into(),
-            one.rate.bound().map(|stage| stage.resource.name()).into(),
+            match &one.published {
+                Some(published) => published.bound_by,
+                None => one.rate.bound().map(|stage| stage.resource),
+            }
+            .map(Resource::name)
+            .into(),
             runner_up.map(|stage| stage.resource.name()).into(),
             runner_up.map(|stage| stage.capacity_pps).into(),
             u64::from(one.cores).into(),
             one.design.is_migratable().into(),
             one.window_pps.into(),
-            one.band.map(|band| band.low_pps).into(),
-            one.band.map(|band| band.high_pps).or(one.rate.chain_pps()).into(),
+            one.band.map(|band| band.low_pps).or(published.map(|range| range.least)).into(),
+            one.band.map(|band| band.high_pps).or(published.map(|range| range.most)).or(one.rate.chain_pps()).into(),
             mix,
-            if one.band.is_some() { "modelled" } else { "bound, not calibrated" }.into(),
+            match (one.band, published) {
+                (Some(_), _) => "modelled",
+                (None, Some(_)) => "published costs, not calibrated",
+                (None, None) => "bound, not calibrated",
+            }
+            .into(),
             Some(one.nearest.join(" ")).filter(|ids| !ids.is_empty()).into(),
             (*nic).into(),
             one.design.shape().into(),

@@ -131,14 +131,19 @@ impl Prediction {
             Order::AtSync => dark_s,
             Order::Unknown => Interval {
                 low: sent_s.low.map(|_| least_s),
-                high: sent_s.high.map(|high_s| high_s.max(setting.limit_s) + most_s),
+                // Nor is it longer than all of it, and what is left of a guest that writes nothing is nothing.
+                high: sent_s.high.map(|high_s| {
+                    let writes = setting.working_set.most_pages() > 0.0;
+                    let up_to_s = if writes { high_s.max(setting.limit_s) } else { high_s };
+                    total_s.high.map_or(up_to_s, |all_s| up_to_s.min(all_s).max(high_s)) + most_s
+                }),
                 ..dark_s
             },
         };
         Self {
             total_s,
             downtime_s,
-            passes: interval(&|course| Some(course.passes_bytes.len() as f64).filter(|_| course.last_bytes.is_some())),
+            passes: interval(&|course| Some(course.passes()).filter(|_| course.last_bytes.is_some())),
             bytes: interval(&Course::bytes),
             fixed_point_s: fixed_point_s(&setting.working_set, setting.bytes_per_s, setting.throttle),
             ways_out: WaysOut::of(setting),

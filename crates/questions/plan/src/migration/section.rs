@@ -3,6 +3,7 @@
 use super::blocked;
 use super::memory::rules::Seen;
 use super::memory::{self, Survey};
+use super::model::scan::Scan;
 use super::predict::{Asked, Interval, Order, Prediction};
 use super::rules::{Planned, RULES};
 use super::{Looked, figures, goals, methods, published, tables, to_file};
@@ -34,7 +35,9 @@ fn section(case: &Case, asked: &Asked) -> Section {
     let budget = case.budget();
     let judged = budget.map_or_else(Vec::new, |budget| goals::modelled(&said, budget, case.given().workload));
     let verdicts = budget.and_then(|budget| goals::sentence(&budget.name, &judged));
+    let scan = Scan::of(asked, looked.scan_bytes_per_s);
     section.summary = std::iter::once(summary(asked, &said))
+        .chain(scan.as_ref().and_then(|scan| scan.sentence(asked)))
         .chain(looked.history.sentence(&model))
         .chain(verdicts)
         .collect::<Vec<_>>()
@@ -45,7 +48,9 @@ fn section(case: &Case, asked: &Asked) -> Section {
     section.findings = in_order(section.findings);
     section.figures = figures::figures(asked, &model, &said, looked.survey.as_ref());
     section.tables = vec![
-        tables::prediction(&model.kept(asked).said),
+        tables::prediction(
+            &model.kept(asked).said.into_iter().chain(scan.as_ref().map(Scan::said)).collect::<Vec<_>>(),
+        ),
         methods::table(asked, &said, looked),
         tables::ways_out(&said),
         tables::working_set(&asked.setting.working_set),
@@ -140,6 +145,7 @@ fn summary(asked: &Asked, said: &Prediction) -> String {
 fn dark(asked: &Asked, interval: Interval) -> String {
     let time = |seconds: f64| duration(seconds * 1e9);
     match (asked.order, interval.high) {
+        (_, Some(0.0)) => "no time".to_owned(),
         (Order::Unknown, Some(high)) if asked.devices_s == [0.0; 2] => format!("up to {}", time(high)),
         _ => between(interval, time),
     }

@@ -2,6 +2,7 @@
 
 use crate::datapath::band::band;
 use crate::datapath::calibrate::costs;
+use crate::datapath::model::demands::Demands;
 use crate::datapath::model::design::{Datapath, Design};
 use crate::datapath::model::frames::Frames;
 use crate::datapath::model::pcie::Detours;
@@ -46,6 +47,7 @@ impl Asked {
             vnf_cores: Some(1),
             vhost_pps: None,
             channel: None,
+            demands: Demands::default(),
             directions: 1,
         };
         let design = Design::uniform(Datapath::OvsDpdk, self.pattern, self.vnfs);

@@ -46,6 +46,7 @@ pub(crate) fn longest_chain(
 
 #[cfg(test)]
 mod tests {
+    use super::super::demands::Demands;
     use super::super::design::Datapath;
     use super::super::nic::named;
     use super::super::pcie::{Detours, Link};
@@ -73,6 +74,7 @@ mod tests {
             vnf_cores: None,
             vhost_pps: None,
             channel: None,
+            demands: Demands::default(),
         }
     }
 

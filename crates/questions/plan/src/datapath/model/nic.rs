@@ -39,37 +39,46 @@ pub struct PacketLimit {
     pub(crate) below_bytes: Option<u32>,
 }
 
-/// How a card forwards from one of its VFs to another.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Hairpin {
-    /// Each such packet counts twice against its packets a second.
-    CountsTwice,
-    /// No faster than one of its ports.
-    PortSpeed,
-    /// Nobody has published it.
-    #[default]
-    Unknown,
+base::named! {
+    /// How a card forwards from one of its VFs to another.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Hairpin {
+        /// Each such packet counts twice against its packets a second.
+        CountsTwice = "counts-twice",
+        /// No faster than one of its ports.
+        PortSpeed = "port-speed",
+        /// Nobody has published it.
+        #[default]
+        Unknown = "unknown",
+    }
 }
 
 pub static NICS: LazyLock<Vec<Nic>> = LazyLock::new(|| rows(include_str!("nic.toml")));
 
-/// Devices of Intel, as PCI numbers them, and what the list calls them (pci.ids, 2024; drivers ixgbe, i40e and ice, Linux 6.12).
-const DEVICES: &[(u16, &str)] = &[
-    (0x10fb, "82599"),
-    (0x154d, "X520"),
-    (0x1572, "X710"),
-    (0x1583, "XL710"),
-    (0x1584, "XL710"),
-    (0x158a, "XXV710"),
-    (0x158b, "XXV710"),
-    (0x1592, "E810-CQ"),
+/// Devices as PCI numbers them, and what the list calls them (pci.ids, 2024; drivers ixgbe, i40e, ice and mlx5_core, Linux 6.12).
+const DEVICES: &[(u16, u16, &str)] = &[
+    (INTEL, 0x10fb, "82599"),
+    (INTEL, 0x154d, "X520"),
+    (INTEL, 0x1572, "X710"),
+    (INTEL, 0x1583, "XL710"),
+    (INTEL, 0x1584, "XL710"),
+    (INTEL, 0x158a, "XXV710"),
+    (INTEL, 0x158b, "XXV710"),
+    (INTEL, 0x1592, "E810-CQ"),
+    (INTEL, 0x159b, "E810-XXV"),
+    (MELLANOX, 0x1017, "ConnectX-5"),
+    (MELLANOX, 0x1019, "ConnectX-5-Ex"),
+    (MELLANOX, 0x101b, "ConnectX-6"),
+    (MELLANOX, 0x101d, "ConnectX-6-Dx"),
+    (MELLANOX, 0x1021, "ConnectX-7"),
 ];
 const INTEL: u16 = 0x8086;
+const MELLANOX: u16 = 0x15b3;
 
 /// What the list calls a PCI device.
 pub(crate) fn model_of((vendor, device): (u16, u16)) -> Option<&'static str> {
-    DEVICES.iter().find(|(id, _)| vendor == INTEL && *id == device).map(|(_, model)| *model)
+    DEVICES.iter().find(|(of, id, _)| (*of, *id) == (vendor, device)).map(|(_, _, model)| *model)
 }
 
 pub(crate) fn named(model: &str) -> Option<&'static Nic> {
@@ -90,7 +99,7 @@ mod tests {
     #[test]
     fn every_card_has_its_sources_and_every_device_is_a_card_of_the_list() {
         assert!(NICS.iter().all(|nic| nic.source.len() > 10 && nic.link_source.len() > 10));
-        assert!(DEVICES.iter().all(|(_, model)| named(model).is_some_and(|nic| nic.model == *model)));
+        assert!(DEVICES.iter().all(|(_, _, model)| named(model).is_some_and(|nic| nic.model == *model)));
         let port_of_two: Vec<_> = NICS.iter().filter(|nic| nic.port_of_two_bits_per_s.is_some()).collect();
         assert!(matches!(port_of_two[..], [nic] if nic.model == "XL710" && nic.hairpin == Hairpin::CountsTwice));
     }

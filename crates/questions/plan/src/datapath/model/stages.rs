@@ -7,6 +7,7 @@
 //! A chain's rate is that of packets from end to end; the system's is that times the VNFs, counted where they send (the counting
 //! of the talk of 2017, docs/read/plan.md). North-south it is the sum over all VMs.
 
+use super::demands::{Demands, VXLAN_BYTES};
 use super::design::Design;
 use super::frames::Frames;
 use super::nic::{Hairpin, Nic};
@@ -75,6 +76,8 @@ pub(crate) struct Bed {
     pub channel: Option<ChannelCost>,
     /// 2 if packets take a chain in both directions; rates count both together.
     pub directions: u32,
+    /// What makes hops dearer.
+    pub demands: Demands,
 }
 
 /// VNFs and what joins them.
@@ -131,9 +134,12 @@ pub(crate) fn rate(bed: &Bed, load: Load<'_>, beside: &[(Load<'_>, bool)], frame
         stages.extend(capacity_pps.map(|capacity_pps| Stage { resource, capacity_pps }));
     };
     let ports = f64::from(bed.ports.max(1));
-    let line = frames.rate(|bytes| frames_per_s(bed.line_bits_per_s, bytes)) * ports;
+    // What the switch puts frames in is on the wire, and crosses PCIe.
+    let around = if bed.demands.vxlan && uses.ingress > 0.0 { VXLAN_BYTES } else { 0.0 };
+    let line = frames.rate(|bytes| frames_per_s(bed.line_bits_per_s, bytes + around)) * ports;
     stage(Resource::Line, Some(line / uses.line));
-    let of_link = |link: Link| frames.rate(|bytes| link.packets_per_s(bytes) * bed.detours.left(bytes));
+    let of_link =
+        |link: Link| frames.rate(|bytes| link.packets_per_s(bytes + around) * bed.detours.left(bytes + around));
     stage(Resource::Pcie, bed.pcie.map(|link| of_link(link) / uses.crossings));
     stage(Resource::Nic, bed.nic.and_then(|nic| of_card(&nic, bed.ports, &uses, frames)));
     let is_bound = bed.nic.is_some_and(|nic| nic.hairpin == Hairpin::PortSpeed);
@@ -142,7 +148,8 @@ pub(crate) fn rate(bed: &Bed, load: Load<'_>, beside: &[(Load<'_>, bool)], frame
     stage(Resource::Channel, of_rings(bed, &uses, frames));
     if let Some(hop) = bed.hop.as_ref().filter(|_| !uses.queues.is_empty()) {
         let busy = heaviest(uses.queues.clone(), bed.pmd_cores);
-        stage(Resource::Pmd, Some(bed.core_hz / (busy * frames.mean(|bytes| hop.of(bytes)))));
+        let cycles = frames.mean(|bytes| hop.of(bytes) / bed.demands.left(bytes));
+        stage(Resource::Pmd, Some(bed.core_hz / (busy * cycles)));
     }
     let ingress = bed.ingress_pps.filter(|_| uses.ingress > 0.0);
     stage(Resource::Ingress, ingress.map(|pps| pps * ports / uses.ingress));
@@ -206,6 +213,20 @@ pub(crate) fn helper_cores(bed: &Bed, load: Load<'_>) -> u32 {
     bed.pmd_cores.min(uses.queues.len() as u32) + vhost
 }
 
+/// Receive queues that polling threads of the switch serve.
+pub(crate) fn queues(bed: &Bed, load: Load<'_>) -> u32 {
+    Uses::of(bed, load).queues.len() as u32
+}
+
+/// The fewest polling threads with which the busiest has no more to do than with any number of them.
+pub(crate) fn enough_threads(bed: &Bed, load: Load<'_>) -> u32 {
+    const ROUNDING: f64 = 1e-9;
+    let queues = Uses::of(bed, load).queues;
+    let most = queues.len() as u32;
+    let least = heaviest(queues.clone(), most) * (1.0 + ROUNDING);
+    (1..most).find(|threads| heaviest(queues.clone(), *threads) <= least).unwrap_or(most)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::design::Datapath;
@@ -233,6 +254,7 @@ mod tests {
             vnf_cores: None,
             vhost_pps: None,
             channel: None,
+            demands: Demands::default(),
         }
     }
 
@@ -299,6 +321,18 @@ mod tests {
         let both_ways =
             |cores| of(&switch(cores), Datapath::OvsDpdk, Traffic::NorthSouth, 8, 64).system_pps().unwrap() / 11e6;
         assert!((both_ways(1) - 0.5).abs() < 1e-9 && (both_ways(2) - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn enough_threads_are_one_for_each_hop_and_two_in_and_out() {
+        let bed = Bed { hop: Some(HopCost::through_64_bytes(200.0, 0.0009, 1.1, None)), ..bed(256) };
+        let enough = |pattern, vnfs, path| {
+            let design = Design::uniform(path, pattern, vnfs);
+            enough_threads(&bed, Load { design: &design, pattern, vnfs })
+        };
+        assert_eq!([2, 8].map(|vnfs| enough(Traffic::Chain, vnfs, Datapath::OvsDpdk)), [3, 9]);
+        assert_eq!([1, 8].map(|vnfs| enough(Traffic::NorthSouth, vnfs, Datapath::OvsDpdk)), [2, 2]);
+        assert_eq!(enough(Traffic::Chain, 8, Datapath::Sriov), 0);
     }
 
     #[test]

@@ -20,6 +20,7 @@ impl HopCost {
     }
 
     /// The line through `cycles` at 64 bytes that rises by `per_byte` of that for each further byte.
+    #[cfg(test)]
     pub(crate) fn through_64_bytes(cycles: f64, per_byte: f64, spread: f64, source: Option<String>) -> Self {
         Self { cycles: cycles * (1.0 - 64.0 * per_byte), cycles_per_byte: cycles * per_byte, spread, source }
     }

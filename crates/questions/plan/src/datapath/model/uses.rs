@@ -1,5 +1,6 @@
 //! How often a packet of a chain uses each resource.
 
+use super::demands::VXLAN_PASSES;
 use super::design::Datapath;
 use super::stages::{Bed, Load};
 use base::datapath::Traffic;
@@ -29,7 +30,9 @@ impl Uses {
     pub(super) fn of(bed: &Bed, load: Load<'_>) -> Self {
         let edges = load.design.edges();
         let enters_switch = edges.first().is_some_and(|path| path.is_polled());
-        let port_queues = bed.port_queues.max(1);
+        let (port_queues, vm_queues) = (bed.port_queues.max(1), bed.demands.vm_queues.max(1));
+        // What comes in a tunnel is looked up once more.
+        let passes = if bed.demands.vxlan { VXLAN_PASSES } else { 1.0 };
         let vnfs = f64::from(load.vnfs);
         match load.pattern {
             Traffic::NorthSouth => {
@@ -39,8 +42,9 @@ impl Uses {
                 if enters_switch {
                     // What the ports bring is all of it; each VM sends its part.
                     let of_ports = port_queues.saturating_mul(bed.cards.max(1));
-                    queues.extend((0..of_ports).map(|_| vnfs.max(1.0) / f64::from(of_ports)));
-                    queues.extend((0..load.vnfs).map(|_| 1.0));
+                    queues.extend((0..of_ports).map(|_| passes * vnfs.max(1.0) / f64::from(of_ports)));
+                    let of_vms = load.vnfs.saturating_mul(vm_queues);
+                    queues.extend((0..of_vms).map(|_| 1.0 / f64::from(vm_queues)));
                 }
                 let ingress = if enters_switch { each } else { 0.0 };
                 let vhost = edges.iter().take(2).filter(|edge| edge.is_of_vhost_net()).count() as f64;
@@ -63,8 +67,9 @@ impl Uses {
                 let directions = bed.directions.clamp(1, 2);
                 let mut queues = Vec::new();
                 for (at, _) in edges.iter().enumerate().filter(|(_, path)| path.is_polled()) {
-                    let of_edge = if at == 0 { port_queues } else { 1 } * directions;
-                    queues.extend((0..of_edge).map(|_| 1.0 / f64::from(of_edge)));
+                    let (queues_of_edge, passes) = if at == 0 { (port_queues, passes) } else { (vm_queues, 1.0) };
+                    let of_edge = queues_of_edge * directions;
+                    queues.extend((0..of_edge).map(|_| passes / f64::from(of_edge)));
                 }
                 let of_vnf = |edges: &[Datapath]| edges.iter().filter(|edge| edge.is_of_vhost_net()).count();
                 let vhost = edges.windows(2).map(of_vnf).max().unwrap_or(0) as f64;

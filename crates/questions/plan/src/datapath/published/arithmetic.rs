@@ -1,12 +1,13 @@
 //! What the model says of published results, each from the constants that their bed has.
 
 use crate::datapath::band::{OF_DEVICES, OF_SWITCH, share};
+use crate::datapath::model::demands::{Demands, loss_free};
 use crate::datapath::model::design::{Datapath, Design};
 use crate::datapath::model::frames::Frames;
 use crate::datapath::model::nic::named;
 use crate::datapath::model::pcie::{Detours, Link};
-use crate::datapath::model::stages::{Bed, Load, Rate, rate};
-use crate::datapath::model::switch::heaviest;
+use crate::datapath::model::stages::{Bed, Load, Rate, Resource, rate};
+use crate::datapath::model::switch::{HopCost, heaviest};
 use base::datapath::Traffic;
 use base::number::many;
 use facts::published::{Arithmetic, DatapathResult, RateUnit, datapaths};
@@ -39,8 +40,11 @@ pub(super) fn predicted(record: &DatapathResult, unit: RateUnit) -> Option<Band>
         Arithmetic::Vfs { mps_bytes } => {
             let pattern = record.pattern.as_deref().and_then(Traffic::named)?;
             let rate = vfs(*mps_bytes, pattern, vnfs, record.frame_bytes?);
-            let off = rate.bound().map_or(OF_DEVICES, |stage| share(stage.resource));
-            Some(Band::around(in_unit(rate.system_pps()? / 1e6), off))
+            let bound = rate.bound().map(|stage| stage.resource);
+            let around = Band::around(in_unit(rate.system_pps()? / 1e6), bound.map_or(OF_DEVICES, share));
+            // Nothing is faster than the wire.
+            let high = if bound == Some(Resource::Line) { around.likely } else { around.high };
+            Some(Band { high, ..around })
         }
         Arithmetic::ChainOfVfs { vnfs, frame_bytes, mps_bytes } => {
             let mpps = chain_of_vfs(*mps_bytes, *vnfs, *frame_bytes)?;
@@ -56,6 +60,24 @@ pub(super) fn predicted(record: &DatapathResult, unit: RateUnit) -> Option<Band>
         }
         Arithmetic::AgainstFourVnfs { threads } => Some(Band::around(against_4(*threads, vnfs), OF_SWITCH)),
         Arithmetic::SharedHops { mpps, vnfs } => Some(Band::around(mpps / hops(*vnfs, 1), OF_SWITCH)),
+        Arithmetic::InAndOut { cycles, cycles_per_byte, hz, flows } => {
+            let hop = HopCost { cycles: *cycles, cycles_per_byte: *cycles_per_byte, spread: 1.0, source: None };
+            let demands = Demands { flows: Some(*flows), megaflows: Some(*flows), ..Demands::default() };
+            in_and_out(&demands.spread_over(&hop), *hz, record.frame_bytes?)
+        }
+        Arithmetic::ManyFlows { flows } => Some(left(&Demands { flows: Some(*flows), ..Demands::default() })),
+        Arithmetic::OtherNode => Some(left(&Demands { remote_node: true, ..Demands::default() })),
+        Arithmetic::Tracked { hz } => {
+            let hops = Demands { conntrack: true, ..Demands::default() }.published();
+            let [high, likely, low] = hops.each().map(|hop| hz / hop.of(bytes) / 1e6);
+            Some(Band { low, likely, high })
+        }
+        Arithmetic::Passes { passes } => {
+            let hops = Demands::default().published();
+            let [low, likely, high] = hops.each().map(|hop| passes * hop.of(64.0));
+            Some(Band { low, likely, high })
+        }
+        Arithmetic::LossFree => Some(Band::around(loss_free(bytes), OF_SWITCH)),
         Arithmetic::Link { mps_bytes } => of_link(mps_bytes, &|link| link.bits_per_s()),
         Arithmetic::LinkPackets { mps_bytes } => of_link(mps_bytes, &|link| link.packets_per_s(bytes) * bytes * 8.0),
         Arithmetic::Writes { mps_bytes } => of_link(mps_bytes, &|link| link.written_bits_per_s(bytes)),
@@ -81,6 +103,14 @@ pub(super) fn assumed(model: &Arithmetic) -> String {
         Arithmetic::AgainstFourVnfs { threads: 1 } => "one polling thread".to_owned(),
         Arithmetic::AgainstFourVnfs { threads } => format!("{threads} polling threads"),
         Arithmetic::SharedHops { mpps, vnfs } => format!("hops of {} share {mpps} Mpps", many(u64::from(*vnfs), "VNF")),
+        Arithmetic::InAndOut { cycles, cycles_per_byte, flows, .. } => {
+            format!("hop {cycles}+{cycles_per_byte}, 2 threads, 10 Gb/s, {flows} flows and megaflows")
+        }
+        Arithmetic::ManyFlows { flows } => format!("{flows} flows, megaflows unknown"),
+        Arithmetic::OtherNode => "VMs on another node".to_owned(),
+        Arithmetic::Tracked { hz } => format!("a thread at {} GHz, published hops, connections tracked", hz / 1e9),
+        Arithmetic::Passes { passes } => format!("{passes} passes of published hops"),
+        Arithmetic::LossFree => "without loss".to_owned(),
         Arithmetic::Link { mps_bytes } => format!("gen3 x8, payload of {mps_bytes} B"),
         Arithmetic::LinkPackets { mps_bytes } => format!("gen3 x8, payload of {mps_bytes} B, packets in and out"),
         Arithmetic::Writes { mps_bytes } => format!("gen3 x8, payload of {mps_bytes} B, writes"),
@@ -99,9 +129,45 @@ fn link(mps_bytes: u32) -> Link {
     Link { generation: 3, lanes: 8, mps_bytes, mrrs_bytes: 512 }
 }
 
+/// Mpps through a VM and back, over two threads behind a port of 10 Gb/s, with the band that a plan gives it.
+fn in_and_out(hop: &HopCost, hz: f64, bytes: u32) -> Option<Band> {
+    let bed = Bed {
+        line_bits_per_s: 10e9,
+        pcie: None,
+        nic: None,
+        pmd_cores: 2,
+        core_hz: hz,
+        hop: Some(hop.clone()),
+        ..talk(128)
+    };
+    let design = Design::uniform(Datapath::OvsDpdk, Traffic::NorthSouth, 1);
+    let (load, frames) = (Load { design: &design, pattern: Traffic::NorthSouth, vnfs: 1 }, Frames::of(bytes));
+    let rate = rate(&bed, load, &[], &frames);
+    let likely = rate.chain_pps()?;
+    let line = rate.stages.iter().find(|stage| stage.resource == Resource::Line)?.capacity_pps;
+    let off = share(rate.bound()?.resource);
+    // As `band` has it, without the points next to it: these are among them.
+    let spread = if rate.bound()?.resource == Resource::Pmd { hop.spread } else { 1.0 };
+    let (low, high) = (likely * (1.0 - off).min(1.0 / spread), (likely * (1.0 + off).max(spread)).min(line));
+    Some(Band { low: low / 1e6, likely: likely / 1e6, high: high / 1e6 })
+}
+
+/// What is left of a rate, of a hop of 64 bytes.
+fn left(demands: &Demands) -> Band {
+    let hop = HopCost { cycles: 1.0, cycles_per_byte: 0.0, spread: 1.0, source: None };
+    let [high, likely, low] = demands.of(&hop).each().map(|hop| 1.0 / hop.of(64.0));
+    Band { low, likely, high }
+}
+
 /// What the VMs of the talk's bed send over VFs.
 fn vfs(mps_bytes: u32, pattern: Traffic, vnfs: u32, bytes: u32) -> Rate {
-    let bed = Bed {
+    let design = Design::uniform(Datapath::Sriov, pattern, vnfs);
+    rate(&talk(mps_bytes), Load { design: &design, pattern, vnfs }, &[], &Frames::of(bytes))
+}
+
+/// The talk's host, without a switch.
+fn talk(mps_bytes: u32) -> Bed {
+    Bed {
         line_bits_per_s: 40e9,
         ports: 1,
         cards: 1,
@@ -118,10 +184,9 @@ fn vfs(mps_bytes: u32, pattern: Traffic, vnfs: u32, bytes: u32) -> Rate {
         vnf_cores: None,
         vhost_pps: None,
         channel: None,
+        demands: Demands::default(),
         directions: 1,
-    };
-    let design = Design::uniform(Datapath::Sriov, pattern, vnfs);
-    rate(&bed, Load { design: &design, pattern, vnfs }, &[], &Frames::of(bytes))
+    }
 }
 
 /// Mpps that all VMs of the talk's bed send together in a chain of VFs.

@@ -26,7 +26,7 @@ pub(super) fn figure(asked: &Asked, said: &Prediction) -> Figure {
     let caption = match said.at_sync.last_s() {
         Some(last_s) => format!(
             "After {} what is left is sent in {}, below the limit: the guest is stopped for it.",
-            counted(said.at_sync.passes_bytes.len() as u64, "pass", "passes"),
+            counted(said.at_sync.passes() as u64, "pass", "passes"),
             duration(last_s * 1e9)
         ),
         None => {

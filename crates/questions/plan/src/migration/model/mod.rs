@@ -14,6 +14,7 @@ pub mod memory;
 pub(crate) mod methods;
 pub mod pace;
 pub mod passes;
+pub(crate) mod scan;
 pub(crate) mod sweep;
 pub(crate) mod ways_out;
 pub mod working_set;
