@@ -40,6 +40,7 @@ mod serve;
 mod slim;
 mod snapshot;
 mod staging;
+mod top;
 mod tree;
 mod undo;
 
@@ -95,6 +96,7 @@ enum Command {
     Agent(Box<agent::Agent>),
     Fleet(fleet::Fleet),
     Plan(plan::Plan),
+    Top(Box<top::Top>),
     Schema(schema::Schema),
     Completions(completions::Completions),
     #[command(hide = true)]
@@ -133,6 +135,7 @@ pub fn main() -> ExitCode {
         Command::Agent(agent) => agent.run(),
         Command::Fleet(fleet) => fleet.run(),
         Command::Plan(plan) => plan.run(),
+        Command::Top(top) => top.run(),
         Command::Schema(schema) => schema.run(),
         Command::Completions(completions) => completions.run(),
         Command::Man(manual) => manual.run(),
