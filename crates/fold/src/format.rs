@@ -30,6 +30,17 @@ pub(crate) fn events(host: &Path) -> Option<PathBuf> {
     places.into_iter().map(|place| host.join(place)).find(|path| path.is_dir())
 }
 
+/// One more than the highest number that a CPU of this host may ever have.
+pub(crate) fn possible_cpus(host: &Path) -> Option<usize> {
+    let text = std::fs::read_to_string(host.join("sys/devices/system/cpu/possible")).ok()?;
+    highest(&text)?.checked_add(1)
+}
+
+/// Of `0-3,8-11` it is 11.
+fn highest(list: &str) -> Option<usize> {
+    list.trim().rsplit([',', '-']).next()?.parse().ok()
+}
+
 /// An event `system/name`; `None` if this kernel has none, or describes it in another way.
 pub(crate) fn described(events: &Path, name: &str) -> Option<Described> {
     let directory = events.join(name);
@@ -54,6 +65,11 @@ fn fields(format: &str) -> Vec<(String, Field)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_highest_cpu_is_the_last_of_the_list() {
+        assert_eq!(["0-3,8-11\n", "0", "0,64", ""].map(highest), [Some(11), Some(0), Some(64), None]);
+    }
 
     #[test]
     fn fields_are_found_by_name() {

@@ -275,10 +275,3 @@ pub(crate) fn allow_memory() {
     // SAFETY: the kernel reads what it is given; where it refuses, making the first map says so.
     unsafe { libc::setrlimit(libc::RLIMIT_MEMLOCK, &raw const most) };
 }
-
-/// How many CPUs there may ever be.
-pub(crate) fn possible_cpus() -> usize {
-    // SAFETY: it asks for a number.
-    let configured = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) };
-    usize::try_from(configured).unwrap_or(1).max(1)
-}

@@ -6,6 +6,7 @@ use crate::emit::Hears;
 use crate::sys::{self, ProgramType};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::sync::atomic::Ordering::Release;
 
 /// Which program of a session that is not attached.
@@ -32,7 +33,7 @@ impl Bench {
     /// # Errors
     /// If the kernel refuses.
     pub fn new() -> Result<Self, Error> {
-        let mut session = Session::made(Options::default(), true)?;
+        let mut session = Session::made(Path::new("/"), Options::default(), true)?;
         let all = [
             (Hook::Switch, Hears::Switch { prev: argument(0), state: argument(1), comm: None, next: argument(2) }),
             (Hook::Waking, Hears::Waking(argument(0))),

@@ -37,6 +37,9 @@ pub enum Error {
     /// There is no tracing file system.
     #[error("there is no tracing file system: mount -t tracefs tracefs /sys/kernel/tracing")]
     NoTracefs,
+    /// Nothing says which CPUs there may be.
+    #[error("/sys/devices/system/cpu/possible does not say which CPUs there are: mount /sys")]
+    NoCpus,
     /// Too much is missing.
     #[error("without {event} nothing can be told: {why}")]
     Lacks {
@@ -117,7 +120,7 @@ impl Session {
     /// If the kernel cannot or may not, or if too much is missing.
     pub fn start(host: &Path, options: Options) -> Result<Self, Error> {
         let events = format::events(host).ok_or(Error::NoTracefs)?;
-        let mut session = Self::made(options, false)?;
+        let mut session = Self::made(host, options, false)?;
         for plan in PLANS {
             let described = format::described(&events, plan.name);
             let mut whys = Vec::new();
@@ -144,9 +147,9 @@ impl Session {
     }
 
     /// Maps without programs; `given` tells time, thread and CPU.
-    fn made(options: Options, given: bool) -> Result<Self, Error> {
+    fn made(host: &Path, options: Options, given: bool) -> Result<Self, Error> {
         sys::allow_memory();
-        let cpus = sys::possible_cpus();
+        let cpus = format::possible_cpus(host).ok_or(Error::NoCpus)?;
         let refused = |error: io::Error| match error.raw_os_error() {
             Some(libc::EPERM | libc::EACCES) => Error::Denied("maps of BPF", error),
             _ => Error::Unable("maps of BPF", error),
