@@ -210,7 +210,8 @@ pub const QUESTIONS: &[Question] = &[
 /// What every table is that any answer of this program may have, by section and in reading order: docs/formats/tables.md, the JSON
 /// schema, Arrow's schemas and the dashboard's types are made from it.
 pub fn tables() -> impl Iterator<Item = &'static TableSpec> {
-    QUESTIONS.iter().flat_map(|question| question.tables).copied()
+    let of_questions = QUESTIONS.iter().flat_map(|question| question.tables);
+    of_questions.chain(flow::live::TABLES).copied()
 }
 
 /// What every rule of every question says of itself, in the order in which equal findings are shown.

@@ -4,7 +4,7 @@ use clap::Command;
 
 /// Every command that is not hidden, once.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Look", &["report", "check", "explain", "compare", "history", "serve", "cut", "export"]),
+    ("Look", &["top", "report", "check", "explain", "compare", "history", "serve", "cut", "export"]),
     ("Record", &["record", "snapshot", "join", "pack"]),
     ("Act", &["apply", "undo"]),
     ("Predict", &["plan", "budget"]),

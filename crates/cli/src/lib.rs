@@ -40,6 +40,7 @@ mod serve;
 mod slim;
 mod snapshot;
 mod staging;
+mod top;
 mod tree;
 mod undo;
 
@@ -93,6 +94,7 @@ enum Command {
     Agent(Box<agent::Agent>),
     Fleet(fleet::Fleet),
     Plan(plan::Plan),
+    Top(Box<top::Top>),
     Schema(schema::Schema),
     Completions(completions::Completions),
     #[command(hide = true)]
@@ -131,6 +133,7 @@ pub fn main() -> ExitCode {
         Command::Agent(agent) => agent.run(),
         Command::Fleet(fleet) => fleet.run(),
         Command::Plan(plan) => plan.run(),
+        Command::Top(top) => top.run(),
         Command::Schema(schema) => schema.run(),
         Command::Completions(completions) => completions.run(),
         Command::Man(manual) => manual.run(),

@@ -1961,6 +1961,38 @@ export const TABLES = {
     value_ns: "u64",
     limit_ns: "u64",
   },
+  /** What one VM's vCPUs did in the interval that was looked at: shares of their time, which add up to 1 with what is missing. */
+  "live.vms": {
+    machine: "text",
+    vm: "text",
+    vcpus: "u64",
+    wall_ns: "u64",
+    guest: "f64",
+    kvm: "f64",
+    vmm: "f64",
+    irq: "f64",
+    ready: "f64",
+    torn: "f64",
+    halted: "f64",
+    blocked: "f64",
+    unknown: "f64",
+    exits_per_second: "f64",
+    userspace_exits_per_second: "f64",
+    wakeup_p99_ns: "u64",
+    costliest: "text",
+    costliest_share: "f64",
+    taken_by: "text",
+    taken_share: "f64",
+    missed: "u64",
+  },
+  /** How often KVM_RUN of one vCPU returned to its VMM for one reason in the interval that was looked at. */
+  "live.userspace_exits": {
+    machine: "text",
+    vm: "text",
+    vcpu: "u64",
+    reason: "text",
+    count: "u64",
+  },
 } as const;
 
 /** `section.table`. */

@@ -42,6 +42,8 @@ const OF_OWN_TESTS: &[&str] = &[
     "history.changes",
     "history.recordings",
     "history.values",
+    "live.userspace_exits",
+    "live.vms",
     "nesting.programs",
     "nesting.program_runs",
     "nesting.clocks",

@@ -193,7 +193,8 @@ impl Answered {
         Self { recording, compared: Vec::new(), sections, problems, drawn: None }
     }
 
-    fn shown(&self) -> show::json::Answered<'_> {
+    /// The same as JSON is written from it.
+    pub(crate) fn shown(&self) -> show::json::Answered<'_> {
         let Self { recording, compared, sections, problems, .. } = self;
         show::json::Answered { recording, compared, sections, problems }
     }

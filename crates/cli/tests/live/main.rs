@@ -12,3 +12,4 @@ mod record;
 mod samples;
 mod serve;
 mod snapshot;
+mod top;

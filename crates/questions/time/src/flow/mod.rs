@@ -9,6 +9,7 @@ pub(crate) mod figures;
 mod halts;
 mod head;
 mod held;
+pub mod live;
 mod nested_summary;
 mod rates;
 mod reasons;

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// Costs of exits, with the columns of CONTRACTS section 3 first.
-pub(super) const EXITS: TableSpec = table! {
+pub(in crate::flow) const EXITS: TableSpec = table! {
     flow.exits version 2:
     "The exits of one vCPU from one level for one reason; cost is from the exit to the next entry, waiting left out.";
     key machine, key vm, key_u64("") vcpu, key level, key reason, count count, ns total_ns, ns p50_ns, ns p90_ns,

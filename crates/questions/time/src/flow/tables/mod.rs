@@ -11,7 +11,10 @@ mod profile;
 mod vcpus;
 mod waits;
 
+pub(super) use exits::EXITS;
 pub use profile::stacks as sampled_stacks;
+pub(super) use vcpus::VCPUS;
+pub(super) use waits::PREEMPTORS;
 
 use base::{Cell, Histogram, Level, Shown, Table, TableSpec, parallel};
 use facts::Given;

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use walk::state::{DEEPEST, PLAIN, State, TracedLevel};
 
 /// The ledger of each vCPU, as CONTRACTS section 3 names the columns.
-pub(super) const VCPUS: TableSpec = table! {
+pub(in crate::flow) const VCPUS: TableSpec = table! {
     flow.vcpus version 2:
     "Where the time of one vCPU went: the columns between wall_ns and exits are its states, and add up to wall_ns.";
     key machine, key vm, key_u64("") vcpu, key_i64("") tid, ns wall_ns, ns guest_l1_ns, ns guest_l2_ns, ns guest_l3_ns,

@@ -10,7 +10,7 @@ use walk::Waker;
 use walk::stages::IrqStage;
 
 /// Who ran while a vCPU was runnable.
-pub(super) const PREEMPTORS: TableSpec = table! {
+pub(in crate::flow) const PREEMPTORS: TableSpec = table! {
     flow.preemptors version 2: "How long one task ran while one vCPU was runnable.";
     key machine, key vm, key_u64("") vcpu, key by, key_i64("") by_tid, count count, ns total_ns, ns max_ns;
     Shown {

@@ -1,0 +1,142 @@
+//! `kvmscope top`: what the vCPUs of this host do right now, VM by VM.
+//!
+//! ```text
+//! fold, in the kernel --look, look, ..--> what was between two of them --> sections --> text, JSON, CSV
+//! /proc alone, where that is not allowed ---^
+//! ```
+//! Nothing is recorded, nothing is changed, and nothing stays when it ends, however it ends.
+
+mod observe;
+mod proc;
+mod reasons;
+mod table;
+
+use crate::arguments::{Answered, length};
+use crate::completed::vms;
+use crate::exit::{Exit, WrongUse};
+use crate::interrupt::Interrupt;
+use crate::page::PageOptions;
+use crate::staging::Staging;
+use anyhow::bail;
+use base::Utc;
+use base::recording::Recording;
+use clap::{Args, ValueHint};
+use lab::tracefs::find_vm;
+use observe::Observer;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+/// Show what the vCPUs of this host do right now
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    kvmscope top --once\n  \
+    kvmscope top -d 2\n  \
+    kvmscope top -n 5 -d 1 --width 120\n  \
+    kvmscope top --vm web\n  \
+    kvmscope top --once --json | jq '.sections[].tables'\n  \
+    kvmscope top --once -d 10 --csv now\n\n\
+    Prints one block of text for each interval until Ctrl-C. docs/use/live.md says what the columns mean, and what stays unknown on which host.\n\
+    With root, or CAP_BPF and CAP_PERFMON, time is exact; without, no more than /proc shows.\n\
+    Exit status: 0 shown, 1 nothing could be shown, 2 wrong usage.")]
+pub(crate) struct Top {
+    /// One interval, and then the end
+    #[arg(long, conflicts_with = "intervals")]
+    once: bool,
+    /// Blocks of text one below the other, as where the output is no terminal
+    #[arg(short, long)]
+    batch: bool,
+    /// So many intervals, and then the end
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    intervals: Option<u32>,
+    /// Seconds of an interval
+    #[arg(short, long, value_name = "SECONDS", value_parser = interval, default_value = "1")]
+    delay: Duration,
+    /// Only this VM, vCPU by vCPU: its name, or the pid of its process
+    #[arg(long, value_name = "NAME|PID", add = vms())]
+    vm: Option<String>,
+    /// Do not look at the host's interrupts, whose time is then that of what they interrupt
+    #[arg(long)]
+    no_irq: bool,
+    /// Have the kernel measure what looking costs, which makes it cost a little more
+    #[arg(long)]
+    measure_cost: bool,
+    /// No more than /proc shows, as without root
+    #[arg(long)]
+    proc_only: bool,
+    /// Print one JSON object (schema kvmscope/1) instead of text; with --once
+    #[arg(long, requires = "once")]
+    json: bool,
+    /// Also write each table as a CSV file into DIR; with --once
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "once")]
+    csv: Option<PathBuf>,
+    /// Replace existing files
+    #[arg(long, requires = "csv")]
+    force: bool,
+    #[command(flatten)]
+    page: PageOptions,
+}
+
+/// Shorter intervals show little but the look itself, longer ones nothing of now.
+const SHORTEST: Duration = Duration::from_millis(100);
+const LONGEST: Duration = Duration::from_secs(3600);
+
+fn interval(text: &str) -> Result<Duration, String> {
+    let delay = Duration::from_nanos(length(text)?);
+    match (SHORTEST..=LONGEST).contains(&delay) {
+        true => Ok(delay),
+        false => Err("an interval is 0.1 s to an hour".to_owned()),
+    }
+}
+
+impl Top {
+    /// Looks again and again, and shows what was in between.
+    pub(crate) fn run(&self) -> anyhow::Result<Exit> {
+        let interrupt = Interrupt::watch()?;
+        self.csv.as_deref().map_or(Ok(()), |directory| Staging::check_directory(directory, self.force))?;
+        let pid = self.vm.as_deref().map(|wanted| find_vm(Path::new("/proc"), wanted)).transpose()?.map(|vm| vm.pid);
+        let options =
+            observe::Options { interrupts: !self.no_irq, measure: self.measure_cost, proc_only: self.proc_only };
+        let mut observer = Observer::new(Path::new("/"), &options)?;
+        let most = if self.once { Some(1) } else { self.intervals };
+        let mut next = Instant::now();
+        for number in 0.. {
+            if most.is_some_and(|most| number >= most) {
+                break;
+            }
+            next += self.delay;
+            std::thread::sleep(next.saturating_duration_since(Instant::now()));
+            let frame = observer.frame(pid)?;
+            self.show(&frame, number > 0, &interrupt)?;
+        }
+        Ok(Exit::Answered)
+    }
+
+    fn show(&self, frame: &observe::Frame, is_later: bool, interrupt: &Interrupt) -> anyhow::Result<()> {
+        if self.vm.is_some() && frame.vcpus.is_empty() && self.once {
+            bail!(WrongUse("that VM has no vCPU that could be seen in the interval".to_owned()));
+        }
+        let page = self.page.page();
+        let text = table::text(frame, &page, self.vm.is_some());
+        let sections = || {
+            let about = frame.head.floor.clone();
+            analysis::flow::live::sections(frame.machine(), &frame.vcpus, about, frame.head.line(self.delay))
+        };
+        if let Some(directory) = &self.csv {
+            let sections = sections();
+            let fill = |partial: &Path| show::csv::write_csv(&sections, None, partial);
+            Staging::new(interrupt).directory(directory, fill)?;
+        }
+        let mut out = std::io::stdout().lock();
+        if self.json {
+            let created = Utc::of(SystemTime::now()).stamp();
+            let recording = Recording::made(&format!("kvmscope top {}", env!("CARGO_PKG_VERSION")), created);
+            let answered = Answered::of(recording, sections(), Vec::new());
+            show::json::write(&mut out, "top", &[answered.shown()])?;
+        } else {
+            let gap = if is_later { "\n" } else { "" };
+            write!(out, "{gap}{}\n{text}", table::fitted(&frame.head.line(self.delay), &page))?;
+        }
+        Ok(out.flush()?)
+    }
+}

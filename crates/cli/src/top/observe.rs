@@ -1,0 +1,434 @@
+//! Who looks: the fold in the kernel, or /proc where that is not allowed. Both give vCPUs with what was between two looks.
+
+use super::proc::Proc;
+use super::reasons;
+use analysis::facts::walk::vcpu_names;
+use analysis::flow::live::{Exits, Preemptor, Vcpu};
+use base::number::{duration, many, thousands};
+use base::recording::VmProcess;
+use fold::{Look, Of, Session, State};
+use host::Snapshot;
+use host::machine::{vm_named_in, vm_processes};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How to look.
+pub(super) struct Options {
+    pub interrupts: bool,
+    pub measure: bool,
+    pub proc_only: bool,
+}
+
+/// What was between two looks.
+pub(super) struct Frame {
+    pub head: Head,
+    pub vcpus: Vec<Vcpu>,
+}
+
+/// What is said above.
+pub(super) struct Head {
+    host: String,
+    cpus: usize,
+    vms: usize,
+    vcpus: usize,
+    exits_per_second: Option<f64>,
+    returns_per_second: Option<f64>,
+    ready: Option<f64>,
+    missed: Option<u64>,
+    /// Since when time is told, if it is exact.
+    exact_for: Option<Duration>,
+    /// What the numbers stand on, and what is missing, a line each; the last one is what looking has cost.
+    pub floor: Vec<String>,
+}
+
+impl Frame {
+    /// What the recorded machine is called in tables.
+    pub(super) fn machine(&self) -> &'static str {
+        base::recording::Machine::RECORDED
+    }
+}
+
+impl Head {
+    /// All of it in a line.
+    pub(super) fn line(&self, every: Duration) -> String {
+        let rate = |rate: Option<f64>| rate.map(|rate| format!("{}/s", super::table::short(rate)));
+        let exits = match (rate(self.exits_per_second), rate(self.returns_per_second)) {
+            (Some(exits), _) => format!("exits {exits}"),
+            (None, Some(returns)) => format!("to VMM {returns}"),
+            (None, None) => "exits -".to_owned(),
+        };
+        let ready = self.ready.map_or("-".to_owned(), |share| format!("{:.1} %", 100.0 * share));
+        let missed = self.missed.map_or("-".to_owned(), thousands);
+        let exact = self
+            .exact_for
+            .map_or("/proc only".to_owned(), |time| format!("exact for {}", duration(time.as_nanos() as f64)));
+        format!(
+            "{} {} {} {}  {exits}  ready {ready}  missed {missed}  {exact}  {} s",
+            self.host,
+            many(self.cpus as u64, "CPU"),
+            many(self.vms as u64, "VM"),
+            many(self.vcpus as u64, "vCPU"),
+            every.as_secs_f64(),
+        )
+    }
+}
+
+/// Who looks.
+pub(super) enum Observer {
+    Fold(Box<Folded>),
+    Proc(Proc),
+}
+
+impl Observer {
+    /// The best that this host allows.
+    pub(super) fn new(host: &Path, options: &Options) -> anyhow::Result<Self> {
+        if options.proc_only {
+            return Ok(Observer::Proc(Proc::new(host, "asked for".to_owned())));
+        }
+        Ok(match Folded::new(host, options) {
+            Ok(folded) => Observer::Fold(Box::new(folded)),
+            Err(error) => Observer::Proc(Proc::new(host, error.to_string())),
+        })
+    }
+
+    /// What was since the look before, of all VMs or of the one whose process is `pid`.
+    pub(super) fn frame(&mut self, pid: Option<u32>) -> anyhow::Result<Frame> {
+        match self {
+            Observer::Fold(folded) => Ok(folded.frame(pid)),
+            Observer::Proc(proc) => Ok(proc.frame(pid)),
+        }
+    }
+}
+
+/// The fold in the kernel, and what it said last.
+pub(super) struct Folded {
+    session: Session,
+    host: PathBuf,
+    processes: BTreeMap<u32, VmProcess>,
+    before: BTreeMap<u16, Of>,
+    cost: (u64, u64),
+    own_ns: u64,
+    events: u64,
+}
+
+impl Folded {
+    fn new(host: &Path, options: &Options) -> Result<Self, fold::Error> {
+        let mut session = Session::start(host, fold::Options { ring: None, interrupts: options.interrupts })?;
+        if options.measure {
+            // What cannot be measured is not said.
+            let _ = session.measure();
+        }
+        let mut folded = Self {
+            session,
+            host: host.to_owned(),
+            processes: BTreeMap::new(),
+            before: BTreeMap::new(),
+            cost: (0, 0),
+            own_ns: 0,
+            events: 0,
+        };
+        folded.expect();
+        folded.before = folded.session.look().of.into_iter().map(|of| (of.index, of)).collect();
+        folded.own_ns = own_ns();
+        Ok(folded)
+    }
+
+    /// VMs whose vCPUs sleep are there before their first event.
+    fn expect(&mut self) {
+        for process in vms(&self.host) {
+            for tid in process.tids.iter().filter_map(|tid| u32::try_from(*tid).ok()) {
+                let task = self.host.join(format!("proc/{}/task/{tid}", process.pid));
+                if number_of(&task).is_none() {
+                    continue;
+                }
+                // What is refused here is met by its first event.
+                let _ = self.session.expect(tid, process.pid as u32, || is_asleep(&task));
+            }
+            self.processes.insert(process.pid as u32, process);
+        }
+    }
+
+    fn frame(&mut self, pid: Option<u32>) -> Frame {
+        let look = self.session.look();
+        let known: BTreeSet<u32> = look.of.iter().map(|of| of.tgid).collect();
+        for tgid in known {
+            let host = &self.host;
+            self.processes.entry(tgid).or_insert_with(|| process(host, tgid));
+        }
+        let names = self.names(&look);
+        let (mut vcpus, mut events) = (Vec::new(), 0);
+        for of in &look.of {
+            let before = self.before.get(&of.index);
+            let seen = before.map_or_else(|| of.seen.clone(), |before| of.seen.since(&before.seen));
+            events += seen.events;
+            let was_over = before.is_some_and(|before| before.is_over);
+            if was_over || seen.wall_ns() == 0 || pid.is_some_and(|pid| of.tgid != pid) {
+                continue;
+            }
+            let name = names.get(&of.tgid).cloned().unwrap_or_default();
+            vcpus.push(self.vcpu(name, of, &seen, &look));
+        }
+        number(&mut vcpus);
+        let mut head = self.head(&vcpus, &look);
+        head.floor.push(self.cost(events));
+        self.forget(&look);
+        self.before = look.of.into_iter().map(|of| (of.index, of)).collect();
+        self.events += events;
+        Frame { head, vcpus }
+    }
+
+    /// Threads that have ended are forgotten: their ids may be others' by now.
+    fn forget(&self, look: &Look) {
+        for of in
+            look.of.iter().filter(|of| of.is_over && self.before.get(&of.index).is_none_or(|before| !before.is_over))
+        {
+            // Then the next one of that id is found in this record, which says that it is another one's.
+            let _ = self.session.forget(of.tid);
+        }
+    }
+
+    /// What each process's VM is called; two of one name are told apart by their processes.
+    fn names(&self, look: &Look) -> BTreeMap<u32, String> {
+        let mut names: BTreeMap<u32, String> = BTreeMap::new();
+        for tgid in look.of.iter().map(|of| of.tgid) {
+            let name = self.processes.get(&tgid).map_or_else(|| format!("process-{tgid}"), VmProcess::name);
+            names.insert(tgid, name);
+        }
+        let all: Vec<String> = names.values().cloned().collect();
+        let is_shared = |name: &String| all.iter().filter(|other| *other == name).count() > 1;
+        names
+            .into_iter()
+            .map(|(tgid, name)| (tgid, if is_shared(&name) { format!("{name}-{tgid}") } else { name }))
+            .collect()
+    }
+
+    fn vcpu(&self, vm: String, of: &Of, seen: &fold::Seen, look: &Look) -> Vcpu {
+        let exits = look.exits_fire;
+        // Where exits are silent KVM_RUN is unknown, and its begin is told by kvm_fpu alone.
+        let told = |state: State| Some(seen.ns(state));
+        let of_exits = |state: State| exits.then(|| seen.ns(state));
+        let interrupts = |state: State| self.session.hears("irq/irq_handler_entry").then(|| seen.ns(state));
+        let task = self.host.join(format!("proc/{}/task/{}", of.tgid, of.tid));
+        let longest = |bins: &fold::Bins, before: Option<u64>| (before != Some(bins.max_ns)).then_some(bins.max_ns);
+        let before = self.before.get(&of.index);
+        let exits_of = |reason: &fold::Reason| {
+            let known = before.and_then(|before| {
+                let same = |old: &&fold::Reason| (old.isa, old.code) == (reason.isa, reason.code);
+                before.seen.reasons.iter().find(same).map(|old| old.cost.max_ns)
+            });
+            let timed = reason.count > reason.clipped;
+            Exits {
+                reason: reasons::of_guest(reason.isa.unwrap_or(0), reason.code),
+                count: reason.count,
+                clipped: reason.clipped,
+                total_ns: reason.cost.sum_ns,
+                p50_ns: reason.cost.quantile(0.5),
+                p90_ns: reason.cost.quantile(0.9),
+                p99_ns: reason.cost.quantile(0.99),
+                // Longest since it began; of this interval it is known where it has grown.
+                max_ns: longest(&reason.cost, known).filter(|_| timed),
+            }
+        };
+        let mut all: Vec<Exits> = seen.reasons.iter().filter(|reason| reason.isa.is_some()).map(exits_of).collect();
+        all.sort_by_key(|exits| std::cmp::Reverse(exits.count));
+        let returns = seen.reasons.iter().filter(|reason| reason.isa.is_none());
+        let mut returns: Vec<(String, u64)> =
+            returns.map(|reason| (reasons::to_vmm(reason.code), reason.count)).collect();
+        returns.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        Vcpu {
+            vm,
+            // No number yet, and none of a vCPU's.
+            vcpu: of.vcpu.or_else(|| number_of(&task)).unwrap_or(u32::MAX),
+            tid: of.tid as i32,
+            wall_ns: seen.wall_ns(),
+            guest_ns: of_exits(State::Guest),
+            handling_ns: of_exits(State::Handling),
+            userspace_ns: told(State::Userspace).filter(|_| exits || self.session.hears("kvm/kvm_fpu")),
+            irq_ns: interrupts(State::Irq),
+            softirq_ns: interrupts(State::Softirq),
+            nmi_ns: told(State::Nmi).filter(|_| self.session.hears("nmi/nmi_handler")),
+            halted_ns: of_exits(State::Halted),
+            wake_delay_ns: told(State::WakeDelay),
+            preempted_ns: told(State::Preempted),
+            blocked_ns: told(State::Blocked),
+            unknown_ns: told(State::Unknown),
+            torn_ns: Some(seen.torn_ns),
+            exits: exits.then_some(all),
+            userspace_exits: Some(returns),
+            preemptors: self.preemptors(of, seen),
+            wakeup_p99_ns: seen.wakeups.quantile(0.99),
+            missed: Some(seen.missed),
+        }
+    }
+
+    /// Who had its CPU while it was ready; `None` where that does not fit how long it was.
+    fn preemptors(&self, of: &Of, seen: &fold::Seen) -> Option<Vec<Preemptor>> {
+        let waited_ns = seen.ns(State::Preempted);
+        let taken_ns: u64 = seen.takers.iter().map(|taker| taker.total_ns).sum();
+        // Where its story has a hole, its wait was shorter than it seemed.
+        let rest_ns =
+            waited_ns.checked_sub(taken_ns).or_else(|| (taken_ns - waited_ns < waited_ns / 1_000).then_some(0))?;
+        let before = |tid: u32| self.before.get(&of.index)?.seen.takers.iter().find(|taker| taker.tid == tid);
+        let by = |taker: &fold::Taker| Preemptor {
+            by: self.called(taker),
+            tid: Some(taker.tid as i32),
+            count: taker.count,
+            total_ns: taker.total_ns,
+            max_ns: Some(taker.max_ns).filter(|max_ns| before(taker.tid).map(|old| old.max_ns) != Some(*max_ns)),
+        };
+        let mut all: Vec<Preemptor> = seen.takers.iter().map(by).collect();
+        all.sort_by_key(|by| std::cmp::Reverse(by.total_ns));
+        // Clocks are read several times in a switch.
+        if rest_ns > waited_ns / 1_000 {
+            all.push(Preemptor { by: "unknown".to_owned(), tid: None, count: 0, total_ns: rest_ns, max_ns: None });
+        }
+        Some(all)
+    }
+
+    /// The name of a task.
+    fn called(&self, taker: &fold::Taker) -> String {
+        if !taker.comm.is_empty() {
+            return taker.comm.clone();
+        }
+        let comm = std::fs::read_to_string(self.host.join(format!("proc/{}/comm", taker.tid)));
+        comm.map_or_else(|_| format!("task {}", taker.tid), |comm| comm.trim_end().to_owned())
+    }
+
+    fn head(&self, vcpus: &[Vcpu], look: &Look) -> Head {
+        let mut floor = Vec::new();
+        if !look.exits_fire && !vcpus.is_empty() {
+            floor.push(
+                "no kvm_exit has fired here: what KVM_RUN does is unknown (?%), and exits are returns to the VMM"
+                    .to_owned(),
+            );
+        }
+        for missing in self.session.missing() {
+            floor.push(format!("left out: {}: {}{}", missing.event, missing.why, log(&missing.log)));
+        }
+        for (count, what) in [
+            (look.takers_lost, "pieces of waits are charged to nobody, because no row was left"),
+            (look.records_lost, "threads found no record left and are not shown"),
+            (look.restless, "records changed whenever they were looked at and are not shown"),
+            (
+                self.session.cost().left_out,
+                "runs were left out by the kernel, because another program was at work there",
+            ),
+        ] {
+            if count > 0 {
+                floor.push(format!("{} {what}", thousands(count)));
+            }
+        }
+        let exact_for = Duration::from_nanos(fold::now_ns().saturating_sub(self.session.since_ns()));
+        head(&self.host, vcpus, Some(exact_for), floor)
+    }
+
+    /// What looking has cost since the last line.
+    fn cost(&mut self, events: u64) -> String {
+        let own_ns = own_ns();
+        let own = own_ns.saturating_sub(std::mem::replace(&mut self.own_ns, own_ns));
+        let mut text = format!("own cost: {}, {} of this process", many(events, "event"), duration(own as f64));
+        if let Some((ns, runs)) = self.session.cost().measured {
+            let (before_ns, before) = std::mem::replace(&mut self.cost, (ns, runs));
+            let (ns, runs) = (ns.saturating_sub(before_ns), runs.saturating_sub(before));
+            text += &format!(", {} in the kernel in {}", duration(ns as f64), many(runs, "run"));
+        }
+        text
+    }
+}
+
+/// What the verifier said, behind the reason.
+fn log(log: &str) -> String {
+    if log.is_empty() { String::new() } else { format!("\n{log}") }
+}
+
+/// CPU time of this process.
+pub(super) fn own_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// What processes run VMs on this host, with their threads.
+pub(super) fn vms(host: &Path) -> Vec<VmProcess> {
+    Snapshot::open(host).map(|now| vm_processes(&now).vms).unwrap_or_default()
+}
+
+/// A process that runs a vCPU, by what `record` calls it.
+fn process(host: &Path, pid: u32) -> VmProcess {
+    let command = std::fs::read(host.join(format!("proc/{pid}/cmdline"))).unwrap_or_default();
+    let command = String::from_utf8_lossy(&command).replace('\0', " ");
+    VmProcess { pid: pid as i32, vm: vm_named_in(&command), tids: Vec::new() }
+}
+
+/// The number of the vCPU that a thread runs, by its name.
+pub(super) fn number_of(task: &Path) -> Option<u32> {
+    let comm = std::fs::read_to_string(task.join("comm")).ok()?;
+    vcpu_names::split(comm.trim_end()).1
+}
+
+/// Whether a thread sleeps (state S of proc_pid_stat(5)).
+fn is_asleep(task: &Path) -> bool {
+    std::fs::read_to_string(task.join("stat"))
+        .is_ok_and(|stat| fields(&stat).first().is_some_and(|state| *state == "S"))
+}
+
+/// The fields of `stat` from the state on: a name may contain anything.
+pub(super) fn fields(stat: &str) -> Vec<&str> {
+    stat.rsplit_once(')').map_or_else(Vec::new, |(_, rest)| rest.split_whitespace().collect())
+}
+
+/// vCPUs without a number get the lowest that are free, in the order of their threads.
+pub(super) fn number(vcpus: &mut [Vcpu]) {
+    vcpus.sort_by(|a, b| (&a.vm, a.tid).cmp(&(&b.vm, b.tid)));
+    let mut taken: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
+    for vcpu in vcpus.iter().filter(|vcpu| vcpu.vcpu != u32::MAX) {
+        taken.entry(vcpu.vm.clone()).or_default().insert(vcpu.vcpu);
+    }
+    for vcpu in vcpus.iter_mut().filter(|vcpu| vcpu.vcpu == u32::MAX) {
+        let taken = taken.entry(vcpu.vm.clone()).or_default();
+        vcpu.vcpu = (0..).find(|free| !taken.contains(free)).unwrap_or(0);
+        taken.insert(vcpu.vcpu);
+    }
+    vcpus.sort_by(|a, b| (&a.vm, a.vcpu, a.tid).cmp(&(&b.vm, b.vcpu, b.tid)));
+}
+
+pub(super) fn head(host: &Path, vcpus: &[Vcpu], exact_for: Option<Duration>, floor: Vec<String>) -> Head {
+    let vms = analysis::flow::live::Vm::of(vcpus);
+    let sum = |of: fn(&analysis::flow::live::Vm<'_>) -> Option<f64>| {
+        vms.iter().map(of).sum::<Option<f64>>().filter(|_| !vms.is_empty())
+    };
+    let wall_ns: u64 = vcpus.iter().map(|vcpu| vcpu.wall_ns).sum();
+    let ready_ns = vcpus.iter().map(|vcpu| Some(vcpu.preempted_ns? + vcpu.wake_delay_ns?)).sum::<Option<u64>>();
+    let cpus = std::fs::read_to_string(host.join("sys/devices/system/cpu/online")).unwrap_or_default();
+    Head {
+        host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+        cpus: base::CpuSet::parse(cpus.trim()).map_or(0, |cpus| cpus.len()),
+        vms: vms.len(),
+        vcpus: vcpus.len(),
+        exits_per_second: sum(|vm| vm.exits_per_second),
+        returns_per_second: sum(|vm| vm.userspace_exits_per_second),
+        ready: ready_ns.filter(|_| wall_ns > 0).map(|ns| ns as f64 / wall_ns as f64),
+        missed: vcpus.iter().map(|vcpu| vcpu.missed).sum(),
+        exact_for,
+        floor,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_is_asleep_by_its_state_whatever_its_name() {
+        let stat = |state: &str| format!("42 (CPU 0/KVM) R) {state} 1 2 3");
+        assert_eq!((fields(&stat("S"))[0], fields(&stat("R"))[0]), ("S", "R"));
+    }
+
+    #[test]
+    fn vcpus_without_a_number_get_those_that_are_free() {
+        let vcpu = |tid, vcpu| Vcpu { vm: "web".to_owned(), tid, vcpu, ..Vcpu::default() };
+        let mut vcpus = [vcpu(12, u32::MAX), vcpu(11, 0), vcpu(10, u32::MAX)];
+        number(&mut vcpus);
+        assert_eq!(vcpus.map(|vcpu| (vcpu.tid, vcpu.vcpu)), [(11, 0), (10, 1), (12, 2)]);
+    }
+}
