@@ -6,11 +6,6 @@
 //! ```
 //! Nothing is recorded, nothing is changed, and nothing stays when it ends, however it ends.
 
-mod observe;
-mod proc;
-mod reasons;
-mod table;
-
 use crate::arguments::{Answered, length};
 use crate::completed::vms;
 use crate::exit::{Exit, WrongUse};
@@ -22,10 +17,10 @@ use base::Utc;
 use base::recording::Recording;
 use clap::{Args, ValueHint};
 use lab::tracefs::find_vm;
-use observe::Observer;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
+use ::top::{Frame, Observer, Options, fitted, text};
 
 /// Show what the vCPUs of this host do right now
 #[derive(Args)]
@@ -96,7 +91,7 @@ impl Top {
         self.csv.as_deref().map_or(Ok(()), |directory| Staging::check_directory(directory, self.force))?;
         let pid = self.vm.as_deref().map(|wanted| find_vm(Path::new("/proc"), wanted)).transpose()?.map(|vm| vm.pid);
         let options =
-            observe::Options { interrupts: !self.no_irq, measure: self.measure_cost, proc_only: self.proc_only };
+            Options { interrupts: !self.no_irq, measure: self.measure_cost, proc_only: self.proc_only };
         let mut observer = Observer::new(Path::new("/"), &options)?;
         let most = if self.once { Some(1) } else { self.intervals };
         let mut next = Instant::now();
@@ -112,12 +107,12 @@ impl Top {
         Ok(Exit::Answered)
     }
 
-    fn show(&self, frame: &observe::Frame, is_later: bool, interrupt: &Interrupt) -> anyhow::Result<()> {
+    fn show(&self, frame: &Frame, is_later: bool, interrupt: &Interrupt) -> anyhow::Result<()> {
         if self.vm.is_some() && frame.vcpus.is_empty() && self.once {
             bail!(WrongUse("that VM has no vCPU that could be seen in the interval".to_owned()));
         }
         let page = self.page.page();
-        let text = table::text(frame, &page, self.vm.is_some());
+        let text = text(frame, &page, self.vm.is_some());
         let sections = || {
             let about = frame.head.floor.clone();
             analysis::flow::live::sections(frame.machine(), &frame.vcpus, about, frame.head.line(self.delay))
@@ -135,7 +130,7 @@ impl Top {
             show::json::write(&mut out, "top", &[answered.shown()])?;
         } else {
             let gap = if is_later { "\n" } else { "" };
-            write!(out, "{gap}{}\n{text}", table::fitted(&frame.head.line(self.delay), &page))?;
+            write!(out, "{gap}{}\n{text}", fitted(&frame.head.line(self.delay), &page))?;
         }
         Ok(out.flush()?)
     }

@@ -14,20 +14,20 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How to look.
-pub(super) struct Options {
+pub struct Options {
     pub interrupts: bool,
     pub measure: bool,
     pub proc_only: bool,
 }
 
 /// What was between two looks.
-pub(super) struct Frame {
+pub struct Frame {
     pub head: Head,
     pub vcpus: Vec<Vcpu>,
 }
 
 /// What is said above.
-pub(super) struct Head {
+pub struct Head {
     host: String,
     cpus: usize,
     vms: usize,
@@ -44,14 +44,14 @@ pub(super) struct Head {
 
 impl Frame {
     /// What the recorded machine is called in tables.
-    pub(super) fn machine(&self) -> &'static str {
+    pub fn machine(&self) -> &'static str {
         base::recording::Machine::RECORDED
     }
 }
 
 impl Head {
     /// All of it in a line.
-    pub(super) fn line(&self, every: Duration) -> String {
+    pub fn line(&self, every: Duration) -> String {
         let rate = |rate: Option<f64>| rate.map(|rate| format!("{}/s", super::table::short(rate)));
         let exits = match (rate(self.exits_per_second), rate(self.returns_per_second)) {
             (Some(exits), _) => format!("exits {exits}"),
@@ -75,14 +75,14 @@ impl Head {
 }
 
 /// Who looks.
-pub(super) enum Observer {
+pub enum Observer {
     Fold(Box<Folded>),
     Proc(Proc),
 }
 
 impl Observer {
     /// The best that this host allows.
-    pub(super) fn new(host: &Path, options: &Options) -> anyhow::Result<Self> {
+    pub fn new(host: &Path, options: &Options) -> anyhow::Result<Self> {
         if options.proc_only {
             return Ok(Observer::Proc(Proc::new(host, "asked for".to_owned())));
         }
@@ -93,7 +93,7 @@ impl Observer {
     }
 
     /// What was since the look before, of all VMs or of the one whose process is `pid`.
-    pub(super) fn frame(&mut self, pid: Option<u32>) -> anyhow::Result<Frame> {
+    pub fn frame(&mut self, pid: Option<u32>) -> anyhow::Result<Frame> {
         match self {
             Observer::Fold(folded) => Ok(folded.frame(pid)),
             Observer::Proc(proc) => Ok(proc.frame(pid)),
@@ -102,7 +102,7 @@ impl Observer {
 }
 
 /// The fold in the kernel, and what it said last.
-pub(super) struct Folded {
+pub struct Folded {
     session: Session,
     host: PathBuf,
     processes: BTreeMap<u32, VmProcess>,
@@ -343,13 +343,13 @@ fn log(log: &str) -> String {
 }
 
 /// CPU time of this process.
-pub(super) fn own_ns() -> u64 {
+pub(crate) fn own_ns() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// What processes run VMs on this host, with their threads.
-pub(super) fn vms(host: &Path) -> Vec<VmProcess> {
+pub(crate) fn vms(host: &Path) -> Vec<VmProcess> {
     Snapshot::open(host).map(|now| vm_processes(&now).vms).unwrap_or_default()
 }
 
@@ -361,7 +361,7 @@ fn process(host: &Path, pid: u32) -> VmProcess {
 }
 
 /// The number of the vCPU that a thread runs, by its name.
-pub(super) fn number_of(task: &Path) -> Option<u32> {
+pub(crate) fn number_of(task: &Path) -> Option<u32> {
     let comm = std::fs::read_to_string(task.join("comm")).ok()?;
     vcpu_names::split(comm.trim_end()).1
 }
@@ -373,12 +373,12 @@ fn is_asleep(task: &Path) -> bool {
 }
 
 /// The fields of `stat` from the state on: a name may contain anything.
-pub(super) fn fields(stat: &str) -> Vec<&str> {
+pub(crate) fn fields(stat: &str) -> Vec<&str> {
     stat.rsplit_once(')').map_or_else(Vec::new, |(_, rest)| rest.split_whitespace().collect())
 }
 
 /// vCPUs without a number get the lowest that are free, in the order of their threads.
-pub(super) fn number(vcpus: &mut [Vcpu]) {
+pub(crate) fn number(vcpus: &mut [Vcpu]) {
     vcpus.sort_by(|a, b| (&a.vm, a.tid).cmp(&(&b.vm, b.tid)));
     let mut taken: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
     for vcpu in vcpus.iter().filter(|vcpu| vcpu.vcpu != u32::MAX) {
@@ -392,7 +392,7 @@ pub(super) fn number(vcpus: &mut [Vcpu]) {
     vcpus.sort_by(|a, b| (&a.vm, a.vcpu, a.tid).cmp(&(&b.vm, b.vcpu, b.tid)));
 }
 
-pub(super) fn head(host: &Path, vcpus: &[Vcpu], exact_for: Option<Duration>, floor: Vec<String>) -> Head {
+pub(crate) fn head(host: &Path, vcpus: &[Vcpu], exact_for: Option<Duration>, floor: Vec<String>) -> Head {
     let vms = analysis::flow::live::Vm::of(vcpus);
     let sum = |of: fn(&analysis::flow::live::Vm<'_>) -> Option<f64>| {
         vms.iter().map(of).sum::<Option<f64>>().filter(|_| !vms.is_empty())

@@ -78,7 +78,7 @@ fn rate(rate: Option<f64>) -> String {
 }
 
 /// A rate in at most six letters: `950`, `44.1k`, `1.2M`.
-pub(super) fn short(rate: f64) -> String {
+pub(crate) fn short(rate: f64) -> String {
     match rate {
         rate if rate >= 999_950.0 => format!("{:.1}M", rate / 1e6),
         rate if rate >= 9_999.5 => format!("{:.1}k", rate / 1e3),
@@ -87,7 +87,7 @@ pub(super) fn short(rate: f64) -> String {
 }
 
 /// The text below the first line.
-pub(super) fn text(frame: &Frame, page: &Page, each_vcpu: bool) -> String {
+pub fn text(frame: &Frame, page: &Page, each_vcpu: bool) -> String {
     let floor = frame.head.floor.iter().flat_map(|line| line.lines());
     let mut said: Vec<String> = floor.flat_map(|line| wrapped(line, page.width)).collect();
     let own = said.pop();
@@ -202,7 +202,7 @@ fn cut(text: &str, most: usize) -> String {
 }
 
 /// No longer than the page is wide.
-pub(super) fn fitted(line: &str, page: &Page) -> String {
+pub fn fitted(line: &str, page: &Page) -> String {
     cut(&plain(line), page.width)
 }
 

@@ -16,7 +16,7 @@ struct Told {
 }
 
 /// /proc alone.
-pub(super) struct Proc {
+pub(crate) struct Proc {
     host: PathBuf,
     why: String,
     before: BTreeMap<i32, Told>,
@@ -30,7 +30,7 @@ const TICK_NS: u64 = 10_000_000;
 const GUEST_TIME: usize = 40;
 
 impl Proc {
-    pub(super) fn new(host: &Path, why: String) -> Self {
+    pub(crate) fn new(host: &Path, why: String) -> Self {
         let mut proc = Self { host: host.to_owned(), why, before: BTreeMap::new(), own_ns: own_ns() };
         proc.before = proc.looked().into_iter().map(|(_, tid, _, told)| (tid, told)).collect();
         proc
@@ -49,7 +49,7 @@ impl Proc {
         all
     }
 
-    pub(super) fn frame(&mut self, pid: Option<u32>) -> Frame {
+    pub(crate) fn frame(&mut self, pid: Option<u32>) -> Frame {
         let looked = self.looked();
         let mut vcpus = Vec::new();
         for (process, tid, number, told) in &looked {

@@ -50,7 +50,7 @@ const TO_VMM: [&str; 40] = [
 const ERRORS: [(u32, &str); 2] = [(4, "EINTR"), (11, "EAGAIN")];
 
 /// Why KVM_RUN returned.
-pub(super) fn to_vmm(code: u32) -> String {
+pub(crate) fn to_vmm(code: u32) -> String {
     if code & fold::FAILED != 0 {
         let number = code & !fold::FAILED;
         let known = ERRORS.iter().find(|(error, _)| *error == number);
@@ -60,7 +60,7 @@ pub(super) fn to_vmm(code: u32) -> String {
 }
 
 /// Why a guest was left.
-pub(super) fn of_guest(isa: u8, code: u32) -> String {
+pub(crate) fn of_guest(isa: u8, code: u32) -> String {
     Reason::of(Isa::of(u64::from(isa)), u64::from(code)).name()
 }
 
