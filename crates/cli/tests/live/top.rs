@@ -80,7 +80,7 @@ fn proc_alone_tells_little_and_says_so() {
     let output = top(&["--once", "-d", "0.1", "--proc-only", "--width", "80"]);
     assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.contains("/proc only") && text.contains("GUEST%"), "{text}");
+    assert!(text.contains("missed -") && text.contains("/proc only") && text.contains("GUEST%"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert!(text.lines().last().unwrap().starts_with("own cost"), "{text}");
 }
