@@ -27,7 +27,7 @@ const RULES: &[Rule] = &[
     Rule {
         id: "CHN-WRONG",
         per: "path",
-        looks_at: "Whether each frame that was sent arrived once, in order, and with its own contents.",
+        looks_at: "Whether each sent frame arrived once, in order, and unchanged.",
         limits: &[limit("frames that did not", 1.0, "count")],
         why: "A path that loses, doubles, reorders or tears frames is broken, and so is each rate that was measured over it: work that is not done \
               takes no time.",
@@ -60,8 +60,7 @@ const RULES: &[Rule] = &[
         per: "machine",
         looks_at: "Whether the CPU of a side was taken from it, by whom, and what that cost: the rate of all slices against that of clean ones.",
         limits: &[limit("of the clean rate lost", LOST, "share")],
-        why: "While a side does not run, the other one waits, and no frame moves. Such a number says how busy the machine was, and not what the path \
-              carries.",
+        why: "While one side does not run, the other one waits, and no frame moves. Such a rate shows how busy the machine was, not what the path can carry.",
         fix: &["kvmscope check   # which threads may run on the CPUs of the two sides"],
         needs: Needs::Reboot,
         source: "Documentation/admin-guide/kernel-parameters.txt, isolcpus=domain, Linux 6.12; nonvoluntary_ctxt_switches in proc(5)",
@@ -141,8 +140,7 @@ const RULES: &[Rule] = &[
         per: "rule",
         looks_at: "Whether an honest side crashed, hung or handed out a wrong frame when its peer broke one of the twelve rules.",
         limits: &[limit("rules not survived", 1.0, "count")],
-        why: "The peer is another tenant. One that can end or hold up the other side, or choose what it reads, has power over a machine that is not \
-              its own.",
+        why: "The peer is another tenant. One that can end or stall the other side, or choose what it reads, controls a machine that is not its own.",
         fix: &["kvmscope bench channel --only faults   # whether it happens again; then report it"],
         source: "docs/labs/channel.md, \"Twelve rules against a hostile peer\"",
         ..Rule::checked_by(checks::fault)
@@ -150,8 +148,8 @@ const RULES: &[Rule] = &[
     Rule {
         id: "CHN-UNVERIFIED",
         per: "machine",
-        looks_at: "Whether the number and checksum of each frame were looked at where it arrived.",
-        why: "A path that loses frames is fast. Without looking nobody knows whether this one does.",
+        looks_at: "Whether the receiver verified the number and checksum of each frame.",
+        why: "A path that loses frames is fast. Without verification it is unknown whether this one does.",
         source: "RFC 2544, 26.1 (throughput is a rate without loss)",
         ..Rule::checked_by(checks::unverified)
     },

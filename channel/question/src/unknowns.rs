@@ -74,7 +74,7 @@ pub(crate) fn of(channel: &Channel<'_>, listed: u64) -> Vec<Unknown> {
         };
         let mut said: Vec<String> = channel.hosts.iter().flat_map(of_host).collect();
         said.dedup();
-        let text = format!("Rows of kind modelled stand on prices that were not measured here: {}.", said.join("; "));
+        let text = format!("Rows of kind modelled use prices that were not measured here: {}.", said.join("; "));
         Unknown { what: "published_windows".into(), amount: None, unit: String::new(), text }
     });
     let seen = channel
@@ -84,12 +84,12 @@ pub(crate) fn of(channel: &Channel<'_>, listed: u64) -> Vec<Unknown> {
     let all = seen.max(listed);
     let gaps = counted(all, "gap was", "gaps were");
     let culprits = if channel.culprits.is_empty() {
-        let text = format!("{gaps} seen, and {listed} of them listed; who had the CPU meanwhile was not recorded.");
+        let text = format!("{gaps} seen, and {listed} of them listed; who had the CPU then was not recorded.");
         one("gaps", all, "gaps", text)
     } else {
         let unnamed = channel.culprits.unnamed_ns();
         let text = format!(
-            "{gaps} seen, and {listed} of them listed; the trace does not tell who had the CPU for {} of those that are kept.",
+            "{gaps} seen, and {listed} of them listed; the trace does not show who had the CPU for {} of those that are kept.",
             duration(unnamed as f64)
         );
         one("gaps", unnamed, "ns", text)
@@ -99,7 +99,7 @@ pub(crate) fn of(channel: &Channel<'_>, listed: u64) -> Vec<Unknown> {
         channel.culprits.lost_events,
         "events",
         format!(
-            "The trace beside the bench has lost {}: no culprit is named for what happened there.",
+            "The trace next to the bench has lost {}: no culprit is named for what happened there.",
             counted(channel.culprits.lost_events, "event", "events")
         ),
     );

@@ -7,13 +7,14 @@ use base::number::plain;
 use std::fmt::Write as _;
 
 const HEAD: &str = "# Validation\n\n\
-    What the models of `kvmscope plan` predict of results that others published, computed by the program itself. It is printed by\n\
+    To see how far to trust a prediction: `kvmscope plan chain --vnfs 8 --size 64 --nic XL710` ends with a count of this page, which\n\
+    compares the models of `kvmscope plan` with results that others published. It is printed by\n\
     `kvmscope schema --format validation > docs/formats/validation.md`, and a test holds that it is up to date; the records are in\n\
     `crates/facts/src/published.toml`.\n\n\
-    - **low, likely, high**: the predicted band. **inside**: whether the published number lies in it. **error**: the likely prediction against it.\n\
-    - **held against**: the model did not know the number; these are counted, a result under several assumptions once, and inside only if it is under all.\n\
+    - **low, likely, high**: the predicted band. **inside**: whether the published number is in it. **error**: the likely prediction against it.\n\
+    - **tested**: the model did not know the number; these are counted, a result under several assumptions once, and inside only if it is under all.\n\
     - **fitted**: it gave a constant or a band of the model, and proves nothing. **ceiling**: the model only bounds it. **control**: a wrong assumption, to show\n\
-    that the right one matters. **not predicted**: the model says nothing of it.\n\n";
+    that the right one matters. **not predicted**: the model does not cover it.\n\n";
 
 pub fn page() -> String {
     let chapters = chapters();
@@ -29,7 +30,7 @@ fn chapters() -> [(String, Vec<Comparison>); 3] {
 /// Records that no model predicts: they calibrate one, give an effect, or stand beside what was measured.
 fn unpredicted(rows: &[&Comparison]) -> String {
     let mut out = "## Published and not predicted\n\n\
-        These calibrate a model, give the effect of a change, or stand beside what was measured.\n\n\
+        These calibrate a model, give the effect of a change, or are shown next to what was measured.\n\n\
         | result | of | value | unit | statistic | source |\n|---|---|---|---|---|---|\n"
         .to_owned();
     for record in exit_costs().iter().filter(|record| rows.iter().all(|row| row.id != record.id)) {

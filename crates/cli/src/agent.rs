@@ -24,7 +24,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Record for seconds every few minutes, and answer with metrics
+/// Record a few seconds every few minutes, and serve metrics
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     kvmscope agent /var/lib/kvmscope\n  \
@@ -32,16 +32,16 @@ use std::time::Duration;
     kvmscope agent /var/lib/kvmscope --keep 100 --size 2G --dataset /srv/fleet\n  \
     kvmscope agent /var/lib/kvmscope --socket /run/kvmscope/metrics.sock\n  \
     kvmscope agent . --rounds 1\n\n\
-    Needs root. curl http://127.0.0.1:9476/metrics has, as OpenMetrics: exits by level and reason, the time of vCPUs by state, what the host\n\
-    took from them, lost events, findings of the last recording, and what the agent itself costs. If a recording costs more than --share\n\
-    allows in the time between two of them, the next one is later. The tracepoints' own cost, in the traced threads, is not in that share.\n\
-    SIGTERM and Ctrl-C end it after the recording that is being made. Exit status: 0 ended, 1 it could not start, 2 wrong usage.")]
+    Needs root. http://127.0.0.1:9476/metrics serves OpenMetrics: exits by level and reason, the time of vCPUs by state, what the host\n\
+    took from them, lost events, findings of the last recording, and the cost of the agent itself. If a recording costs more than --share\n\
+    allows, the next one is delayed. The cost of the tracepoints in the traced threads is not part of that share.\n\
+    SIGTERM and Ctrl-C end it after the current recording. Exit status: 0 ended, 1 it could not start, 2 wrong usage.")]
 #[cfg_attr(not(feature = "full"), allow(dead_code, reason = "the slim program only parses them"))]
 pub(crate) struct Agent {
     /// Directory of the recordings; it is created if needed
     #[arg(id = "recordings", value_name = "DIR", value_hint = ValueHint::DirPath)]
     directory: PathBuf,
-    /// From the beginning of one recording to that of the next, at least
+    /// Minimum time from the start of one recording to the start of the next
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "5min")]
     every: Duration,
     /// Seconds of each recording
@@ -50,22 +50,22 @@ pub(crate) struct Agent {
     /// Maximum share of one CPU, on average, that recording and counting may take
     #[arg(long, value_name = "PERCENT", value_parser = share, default_value = "1%")]
     share: f64,
-    /// Number of recordings to keep, the latest ones
+    /// Number of most recent recordings to keep
     #[arg(long, value_name = "N", default_value = "50", value_parser = clap::value_parser!(u32).range(1..))]
     keep: u32,
     /// Maximum size of all recordings together
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1G")]
     size: u64,
-    /// Loopback address on which to answer /metrics; port 0 takes any free one
+    /// Loopback address on which to serve /metrics; port 0 takes any free one
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9476", conflicts_with = "socket")]
     listen: SocketAddr,
-    /// Unix socket on which to answer /metrics instead
+    /// Unix socket on which to serve /metrics instead
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     socket: Option<PathBuf>,
     /// Add each recording to this data set, as kvmscope export --dataset does
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     dataset: Option<PathBuf>,
-    /// End after so many recordings
+    /// Stop after this many recordings
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rounds: Option<u32>,
     #[command(flatten)]
@@ -174,7 +174,7 @@ fn share(text: &str) -> Result<f64, String> {
     if percent > 0.0 && percent <= 100.0 {
         Ok(percent / 100.0)
     } else {
-        Err("write more than 0% and at most 100%".to_owned())
+        Err("use more than 0% and at most 100%".to_owned())
     }
 }
 

@@ -56,7 +56,7 @@ const ROOT: &str = "/";
     Exit status: 0 done, or undone because it did not help; 1 nothing was changed, or no verdict was possible;\n\
     2 wrong usage.")]
 pub(crate) struct Apply {
-    /// The finding, such as PLC-OVERLAP@web; with --trial several, or 'LAT-*' for all whose ids begin so: each is then tried alone
+    /// A finding, such as PLC-OVERLAP@web; with --trial several, or 'LAT-*' for all ids with that prefix, each tried separately
     #[arg(value_name = "ID", required = true)]
     ids: Vec<String>,
     /// Source of the finding: output of `check --json` or `report --json`, or a recording [default: this host, now]
@@ -78,7 +78,7 @@ pub(crate) struct Apply {
         conflicts_with = "dry_run"
     )]
     trial: Option<u64>,
-    /// Into how many recordings the time of a trial by a budget is divided, before and after the change [default: 8, or as many
+    /// Number of recordings before and after the change, in a trial by a budget [default: 8, or as many
     /// as it takes]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=100), requires = "trial")]
     runs: Option<u32>,
@@ -221,8 +221,7 @@ impl Apply {
     fn several(&self, proposals: &[Proposal], budget: Option<&Budget>, interrupt: &Interrupt) -> anyhow::Result<Exit> {
         let Some((seconds, budget)) = self.trial.zip(budget) else {
             bail!(WrongUse(
-                "several findings are tried, not made: add --trial, and --budget where they are not all LAT- findings"
-                    .to_owned()
+                "several findings can only be tried: add --trial, and --budget unless all are LAT- findings".to_owned()
             ));
         };
         let mut lines = self.lines();

@@ -48,22 +48,22 @@ use show::text::Step;
     kvmscope check --json > report.json && kvmscope apply PLC-PROPOSAL@2 --from report.json --dry-run\n  \
     kvmscope check --json | jq '.sections[].tables.features'\n  \
     kvmscope check --fail-on high\n\n\
-    Prints the first ten lines of findings; `kvmscope explain ID` has all about one, --all everything.\n\
+    Prints the first ten lines of findings; `kvmscope explain ID` shows one in full, --all everything.\n\
     Works without root, but reads more as root; changes nothing. --probe traces for a moment and needs root.\n\
-    Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on.")]
+    Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding at or above --fail-on.")]
 pub(crate) struct Check {
     #[command(flatten)]
     machines: MachineOptions,
-    /// Run a tiny test guest on this host, in a tracing instance of its own, to find out which events fire
-    #[arg(long, conflicts_with_all = ["path", "root", "paste"])]
+    /// Run a tiny test guest on this host, in a separate tracing instance, to see which events fire
+    #[arg(long, conflicts_with_all = ["path", "root", "paste"], help_heading = None::<&'static str>)]
     probe: bool,
     #[command(flatten)]
     journal: JournalPlace,
     /// Print everything: all findings with their evidence, tables, figures; JSON, CSV and HTML are always complete
-    #[arg(long)]
+    #[arg(long, help_heading = None::<&'static str>)]
     all: bool,
-    /// Print only the libvirt XML elements of each domain for the first placement, or for the one of this rank
-    #[arg(long, value_name = "RANK", num_args = 0..=1, default_missing_value = "1", value_parser = rank, conflicts_with_all = ["json", "csv", "html"])]
+    /// Print only the libvirt XML elements of each domain for the first placement, or for the placement of this rank
+    #[arg(long, value_name = "RANK", num_args = 0..=1, default_missing_value = "1", value_parser = rank, help_heading = None::<&'static str>, conflicts_with_all = ["json", "csv", "html"])]
     xml: Option<u64>,
     #[command(flatten)]
     replace: ReplaceOptions,
@@ -73,8 +73,9 @@ pub(crate) struct Check {
 
 /// A number; a path behind an option that may have none is taken for it.
 fn rank(text: &str) -> Result<u64, String> {
-    text.parse()
-        .map_err(|_| format!("a rank is a number; a path stands before it: kvmscope check {} --xml", quoted(text)))
+    text.parse().map_err(|_| {
+        format!("--xml takes a rank, which is a number; a path goes before it: kvmscope check {} --xml", quoted(text))
+    })
 }
 
 impl Check {
@@ -111,7 +112,7 @@ impl Check {
                 why.iter().for_each(complain);
                 self.print(&answers, &case, &interrupt)
             }
-            (None, None) => bail!("nothing was brought"),
+            (None, None) => bail!("there is no input"),
         }
     }
 

@@ -5,11 +5,11 @@ use base::recording::{Machine, Moment};
 use clap::Args;
 use std::io::Write;
 
-/// Print what this machine's clocks and its TSC show now
+/// Print the current values of this machine's clocks and TSC
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     kvmscope clocks >> clocks.txt\n\n\
-    In a guest, before and after a latency test: with --part L1=clocks.txt beside the result, `kvmscope report` finds\n\
+    In a guest, before and after a latency test: with --part L1=clocks.txt next to the result, `kvmscope report` finds\n\
     its samples in the recording of the host, without a trace of the guest. docs/read/latency.md describes the file.\n\
     Exit status: 0 printed, 2 wrong usage.")]
 pub(crate) struct Clocks {}

@@ -24,18 +24,18 @@ use std::path::{Path, PathBuf};
     kvmscope compare --fail-on-regression 5% release-* -- candidate-*\n  \
     kvmscope compare --budget vnf.toml before after\n  \
     kvmscope compare --json before after | jq '.sections[].tables.change'\n\n\
-    First what was set up differently, by the snapshots of both sides; then where the CPU time went, and why.\n\
+    Shows what was set up differently, by the snapshots of both sides; then where the CPU time went, and why.\n\
     Compares what both sides have: shares of states, exits per second, chains, benches, rates of datapaths (lab ovs).\n\
-    One recording a side shows what differs between these two runs, not whether the configuration is the cause:\n\
-    runs of one configuration differ as well. Record each side several times for that; 3 and 3 are a good start.\n\
+    With one recording per side a difference need not come from the configuration: two runs of one configuration\n\
+    differ as well. Record each side several times; 3 and 3 are a good start.\n\
     Benches need at least 4 launches on each side, datapaths 3 repeats; a warning is printed if their machines differ.\n\
-    Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on,\n\
-    a goal of a budget that is FAIL after the change, or something worse by more than --fail-on-regression.")]
+    Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding at or above --fail-on,\n\
+    a FAIL in the budget after the change, or a regression above --fail-on-regression.")]
 pub(crate) struct Compare {
-    /// The recording before the change and the one after it, or one text with two runs; with `--` behind it, all of before
+    /// The recordings before and after the change, or one text with two runs; with `--`, all recordings before the change
     #[arg(value_name = "A", required = true, value_hint = ValueHint::AnyPath)]
     first: Vec<PathBuf>,
-    /// All of after the change: `compare A1 A2 A3 -- B1 B2 B3`
+    /// All recordings after the change: `compare A1 A2 A3 -- B1 B2 B3`
     #[arg(value_name = "B", last = true, value_hint = ValueHint::AnyPath)]
     last: Vec<PathBuf>,
     /// Another recording from before the change, of the same configuration (repeatable)
@@ -44,7 +44,7 @@ pub(crate) struct Compare {
     /// Another recording from after it (repeatable)
     #[arg(long = "after", value_name = "PATH", value_hint = ValueHint::AnyPath)]
     more_after: Vec<PathBuf>,
-    /// Exit with 3 if a time, cost or rate is worse by more than this and by more than noise; 1 if nothing was repeated often enough to tell
+    /// Exit with status 3 if a time, cost or rate got worse by more than this and by more than noise; 1 if there are too few runs to decide
     #[arg(long, value_name = "SHARE", value_parser = share)]
     fail_on_regression: Option<f64>,
     #[command(flatten)]
@@ -119,7 +119,7 @@ fn of_text(text: &Path, stdin: &Stdin, interrupt: &Interrupt) -> anyhow::Result<
         (Some(mut before), Some(after), more) => {
             if more > 0 {
                 let (name, count) = (text.display().to_string(), more + 2);
-                let told = format!("{name}: it has {count} runs; the first two are compared, save others as files of their own");
+                let told = format!("{name}: it has {count} runs; the first two are compared. Save others as separate files");
                 before.problems.push(Problem::remark(name, "two runs", "more", told));
             }
             Ok((vec![before], vec![after]))

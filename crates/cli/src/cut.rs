@@ -45,8 +45,8 @@ pub(crate) struct Cut {
     /// Replace an existing recording
     #[arg(long)]
     force: bool,
-    /// Start of the window, in seconds since the first event, as in report; a machine whose clock nothing relates to the
-    /// others counts from its own first event
+    /// Start of the window, in seconds since the first event, as in report; a machine whose clock is not aligned with the others counts
+    /// from its own first event
     #[arg(long, value_name = "SECONDS", value_parser = instant, default_value = "0")]
     from: u64,
     /// End of the window, in seconds since the first event [default: the end of the recording]
@@ -133,7 +133,7 @@ impl Cut {
         }
         keep_known(&input, &places, &draft, &mut parts)?;
         let each = if windows.apart {
-            "; traces whose clock nothing relates to the others count from their own first event"
+            "; traces whose clock is not aligned with the others count from their own first event"
         } else {
             ""
         };

@@ -27,8 +27,8 @@ use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
     kvmscope explain PLC-SMT fixtures/seed-vhost\n  \
     kvmscope explain FLW-PREEMPT trace.dat\n  \
     kvmscope explain NST-SHADOW --json | jq .rules\n\n\
-    A rule without a PATH, --root or --paste is explained itself; with one, all its findings there.\n\
-    Exit status: 0 answered, 1 the rule has no finding there, 2 wrong usage, 3 a finding of at least the severity of --fail-on.")]
+    Without a PATH, --root or --paste, the ID of a rule explains the rule; with one, all its findings there.\n\
+    Exit status: 0 answered, 1 the rule has no finding there, 2 wrong usage, 3 a finding at or above --fail-on.")]
 pub(crate) struct Explain {
     /// A finding, such as PLC-OVERLAP@web, or a rule, such as PLC-OVERLAP
     #[arg(value_name = "ID", value_parser = IdParser, hide_possible_values = true)]

@@ -42,7 +42,7 @@ use targets::{Names, Targets};
     kvmscope export trace.dat --parquet columns\n  \
     kvmscope export nightly/* --dataset fleet\n  \
     kvmscope export before after --perfetto '{}.pftrace' --csv 'tables-{}'\n\n\
-    Of several PATHs, {} stands for the name of each.\n\
+    With several PATHs, {} is replaced by the name of each.\n\
     docs/use/report.md describes each format.\n\
     Exit status: 0 written, 1 nothing could be written, 2 wrong usage, 130 Ctrl-C (no files are left behind).")]
 pub(crate) struct Export {

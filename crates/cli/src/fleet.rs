@@ -26,9 +26,9 @@ enum Of {
     kvmscope fleet report fleet\n  \
     kvmscope fleet report fleet --html fleet.html\n  \
     kvmscope fleet report fleet --json | jq '.sections[].tables.outliers'\n\n\
-    DATASET is a directory that kvmscope export --dataset or kvmscope.fleet of Python made; of other stores, kvmscope.fleet.report\n\
+    DATASET is a directory made by kvmscope export --dataset or by Python's kvmscope.fleet; for other stores, kvmscope.fleet.report\n\
     gives the same answer. docs/use/compare.md describes it.\n\
-    Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on.")]
+    Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding at or above --fail-on.")]
 struct Report {
     /// Directory of the data set
     #[arg(value_name = "DATASET", value_hint = ValueHint::DirPath)]

@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
     kvmscope history nightly\n  \
     kvmscope history nightly --html history.html\n  \
     kvmscope history nightly/2026-11-* --json | jq '.sections[].tables.changes'\n\n\
-    Of a directory all recordings in it are taken, also packed ones; they are ordered by the time at which they were made. Everything that\n\
-    compare looks at is followed: shares of states, exits per second, chains, benches, rates of datapaths. A change takes three recordings\n\
-    on either side, and holds for all numbers together. What was set up differently between the two recordings is named beside it.\n\
-    Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on.")]
+    Takes all recordings of a directory, packed ones too, in the order in which they were made, and follows everything that compare\n\
+    reads: shares of states, exits per second, chains, benches, rates of datapaths. A change needs three recordings on either side\n\
+    and is found over all numbers together; the settings that changed between the two recordings are listed with it.\n\
+    Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding at or above --fail-on.")]
 pub(crate) struct History {
     /// Directories of recordings, or recordings
     #[arg(value_name = "DIR", required = true, value_hint = ValueHint::AnyPath)]

@@ -48,7 +48,7 @@ enum Experiment {
     kvmscope lab nested --arch svm --guest bench\n  \
     kvmscope lab nested --arch vmx --guest bench --set tests=nested\n\n\
     Times in the recording are the emulator's; counts and order are real.\n\
-    Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on,\n\
+    Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding at or above --fail-on,\n\
     130 Ctrl-C.")]
 pub(crate) struct Nested {
     /// Virtualization extension: AMD's or Intel's
@@ -65,7 +65,7 @@ pub(crate) struct Nested {
     destination: DestinationOptions,
     #[command(flatten)]
     output: OutputOptions,
-    /// Where Debian's packages are kept [default: kvmscope in $XDG_CACHE_HOME or ~/.cache]
+    /// Cache directory for Debian's packages [default: kvmscope in $XDG_CACHE_HOME or ~/.cache]
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
 }

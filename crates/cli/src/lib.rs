@@ -60,10 +60,8 @@ use std::process::ExitCode;
 #[derive(Parser)]
 #[command(name = "kvmscope", version, max_term_width = 100)]
 #[command(override_usage = "kvmscope <COMMAND>\n       kvmscope FILE...   (as kvmscope report FILE...)")]
-#[command(
-    after_help = "Begin with:\n  kvmscope record --seconds 10 -o web\n  kvmscope report web\n\nOr bring what you \
-    have, a trace of trace-cmd, LTTng or perf, a paste, an attachment:\n  kvmscope trace.dat\n  kvmscope ticket.txt"
-)]
+#[command(after_help = "Start with:\n  kvmscope record --seconds 10 -o web\n  kvmscope report web\n\nOr use what you \
+    have, a trace of trace-cmd, LTTng or perf, a paste, an attachment:\n  kvmscope trace.dat\n  kvmscope ticket.txt")]
 struct Program {
     #[command(subcommand)]
     command: Command,
@@ -106,7 +104,7 @@ pub fn main() -> ExitCode {
     completions::answer();
     let arguments: Vec<OsString> = std::env::args_os().collect();
     if let Some(word) = unexpanded(&arguments) {
-        let text = format!("no shell has expanded the ~ of {word}: write $HOME in its place");
+        let text = format!("the shell did not expand the ~ in {word}: use $HOME instead");
         return Exit::from_error(WrongUse(text).into()).into();
     }
     let outcome = match parsed(with_command(arguments)).command {

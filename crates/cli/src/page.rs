@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 
 /// Options of the page.
 #[derive(Args)]
-#[command(next_help_heading = "The page")]
+#[command(next_help_heading = "Text output")]
 pub(crate) struct PageOptions {
     /// Width of the text in columns [default: $COLUMNS, else that of the terminal, else 100]
     #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(50..=1000))]

@@ -57,7 +57,7 @@ const UNNAMED: &str = "(none)";
     kvmscope record --flight --keep 30s --trigger fifo -o watch\n  \
     kvmscope record --flight --stop-on kvm4nfv-2015 -o breach\n  \
     kvmscope record --no-trace --migration web -- virsh migrate --live web qemu+ssh://other/system\n\n\
-    Without --seconds and CMD, it records until Ctrl-C, or until what --migration watches is over. Then: kvmscope report DIR\n\n\
+    Without --seconds and CMD, records until Ctrl-C, or until the migrations of --migration are over. Then: kvmscope report DIR\n\n\
     Exit status: 3 if --stop-on saw a breach; else that of CMD if given; else 0 recorded, 1 not recorded, 2 wrong usage.")]
 pub(crate) struct Record {
     #[command(flatten)]
@@ -68,10 +68,10 @@ pub(crate) struct Record {
     /// Level of this machine, and its name, where it is a guest: L1, L1:web
     #[arg(long = "as", value_name = "LEVEL[:NAME]", value_parser = machine, default_value = Machine::RECORDED)]
     machine: Machine,
-    /// Only the threads of this VM, and all scheduler switches: its name, or the pid of its process
+    /// Record only the threads of this VM (name or pid), and all scheduler switches
     #[arg(long, value_name = "NAME|PID", add = vms())]
     vm: Option<String>,
-    /// More events, as system:name or system; may be repeated
+    /// Additional events, as system:name or system; repeatable
     #[arg(long, value_name = "EVENTS", value_delimiter = ',', value_parser = selection)]
     events: Vec<Selection>,
     /// Trace clock [default: x86-tsc where the kernel has it, else mono]
@@ -82,11 +82,11 @@ pub(crate) struct Record {
     buffer_size: u64,
     #[command(flatten)]
     place: JournalPlace,
-    /// With --migration: no trace of this host, which needs no root then
+    /// With --migration: do not trace this host; needs no root
     #[arg(long, requires = "migration", conflicts_with_all = ["perf", "lttng", "vm", "events", "clock", "buffer_size", "live", "flight",
           "no_self_check"])]
     no_trace: bool,
-    /// Do not run a test guest that finds out which kvm events fire on this host
+    /// Skip the test guest that checks which kvm events fire on this host
     #[arg(long)]
     no_self_check: bool,
     /// Sample the recording while it runs: DIR/live.json has the last 300 samples, for `kvmscope serve DIR`
@@ -95,7 +95,7 @@ pub(crate) struct Record {
     /// With --live: seconds between two samples
     #[arg(long, value_name = "SECONDS", value_parser = rhythm, default_value = "1", requires = "live")]
     live_every: Duration,
-    /// No line of progress on stderr
+    /// No progress line on stderr
     #[arg(long)]
     no_progress: bool,
     /// Print only errors
@@ -201,7 +201,7 @@ impl Record {
                 // A recording that cannot be watched is made all the same.
                 if let Some(Err(error)) = watch.as_mut().map(|watch| watch.look(Instant::now())) {
                     status.wipe();
-                    complain(&anyhow!("{error}; the recording goes on, without --live"));
+                    complain(&anyhow!("{error}; the recording continues without --live"));
                     watch = None;
                 }
                 let seen = watch.as_ref().map_or_else(String::new, Watch::line);

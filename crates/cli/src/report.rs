@@ -39,8 +39,8 @@ use show::junit::Suite;
     kvmscope report --explain-reading ticket.txt\n  \
     kvmscope report --fail-on high trace.dat\n  \
     kvmscope report --budget kvm4nfv-2015 --junit verdicts.xml trace.dat\n\n\
-    Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on, \
-    or a goal of --budget, or of the budget that the recording carries, that is FAIL.")]
+    Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding at or above --fail-on, or a FAIL in the budget (--budget, or \
+    the recording's own).")]
 pub(crate) struct Report {
     #[command(flatten)]
     recordings: Recordings,
@@ -51,10 +51,10 @@ pub(crate) struct Report {
     no_progress: bool,
     #[command(flatten)]
     narrow: Narrow,
-    /// Print all tables and figures that the page of --html has
+    /// Print all tables and figures, as --html does
     #[arg(long)]
     all: bool,
-    /// Print which lines of each PATH go to which reader, and which no reader takes, instead of an answer
+    /// Instead of an answer, print which reader takes which lines of each PATH, and which lines none takes
     #[arg(long, conflicts_with = "part")]
     explain_reading: bool,
     #[command(flatten)]

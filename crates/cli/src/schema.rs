@@ -7,7 +7,7 @@ use base::nearest::instead;
 use clap::{Args, ValueEnum};
 use std::io::Write;
 
-/// Print what every table holds: a JSON schema of what --json prints
+/// Print the columns of all tables, as a JSON schema
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     kvmscope schema > kvmscope.schema.json\n  \

@@ -33,7 +33,7 @@ const LEAST_SPAN_NS: u64 = 500_000_000;
 pub(crate) struct Snapshot {
     #[command(flatten)]
     destination: DestinationOptions,
-    /// Directory that has proc and sys; any other than / is a copied tree, of which one sample is taken
+    /// Directory with proc and sys; anything other than / is a copied tree, of which one sample is taken
     #[arg(long, value_name = "DIR", default_value = "/", value_hint = ValueHint::DirPath)]
     root: PathBuf,
     /// Seconds between the two samples; 0 takes only one
@@ -42,7 +42,7 @@ pub(crate) struct Snapshot {
     /// Level of this machine, and its name, where it is a guest: L1, L1:web
     #[arg(long = "as", value_name = "LEVEL[:NAME]", value_parser = machine, default_value = Machine::RECORDED)]
     machine: Machine,
-    /// Also read which NUMA nodes hold the memory of VMs; large guests stall meanwhile
+    /// Also read which NUMA nodes hold the memory of VMs; stalls large guests while it reads
     #[arg(long)]
     numa_maps: bool,
     /// Also copy the names of the kernel's functions, for profiles of this machine as a guest

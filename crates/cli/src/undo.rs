@@ -20,7 +20,7 @@ use std::sync::atomic::AtomicBool;
     kvmscope undo 'record-*' 'tracefs-*'\n\n\
     Exit status: 0 all undone, 1 something could not be undone, 2 wrong usage.")]
 pub(crate) struct Undo {
-    /// Undo only these entries; record-* names all that begin so [default: all entries whose program no longer runs]
+    /// Undo only these entries; record-* matches all with that prefix [default: all entries whose program no longer runs]
     #[arg(value_name = "ID")]
     ids: Vec<String>,
     /// List what would be undone, and change nothing
@@ -43,7 +43,7 @@ impl Undo {
             entries = chosen;
             for (id, over) in kept {
                 complain(&anyhow!(
-                    "{over} later changed the same as {id}; run `kvmscope undo {over}` first, or undo all at once"
+                    "{over} changed the same setting after {id}; run `kvmscope undo {over}` first, or undo all together"
                 ));
                 exit = Exit::NoAnswer;
             }

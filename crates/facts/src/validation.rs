@@ -44,7 +44,7 @@ base::named! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Worth {
         /// The model did not know the number.
-        Held = "held against",
+        Held = "tested",
         /// The number, or another one of its bed, gave a constant or a band: no evidence.
         Fitted = "fitted",
         /// The model has only an upper bound.
@@ -179,7 +179,7 @@ pub fn chapter(title: &str, about: &str, rows: &[Comparison]) -> String {
         }
     }
     if !notes.is_empty() {
-        out.push_str("\nWhat the others rest on:\n\n");
+        out.push_str("\nAssumptions of the others:\n\n");
         for (note, ids) in notes {
             let ids: Vec<String> = ids.iter().map(|id| format!("`{id}`")).collect();
             let _ = writeln!(out, "- {}: {note}.", ids.join(", "));
@@ -248,7 +248,7 @@ mod tests {
         rows[1].note = "nobody knows why".to_owned();
         let page = chapter("A model", "About it.", &rows);
         assert!(
-            page.contains("| `near` | nothing | 0.8 | 1 | 1.2 | 1.1 | us | yes | -9.1 % | held against | pvm23 |"),
+            page.contains("| `near` | nothing | 0.8 | 1 | 1.2 | 1.1 | us | yes | -9.1 % | tested | pvm23 |"),
             "{page}"
         );
         assert!(page.contains("- `far`: 12 us is 9.1 % above the band; nobody knows why."), "{page}");

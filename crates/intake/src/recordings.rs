@@ -183,10 +183,10 @@ fn made(split: &Split, path: &Path, name: &Path, scratch: &Path) -> io::Result<V
     let says: BTreeSet<(u32, Origin)> = pieces.filter_map(|piece| Some((piece.says?, piece.origin))).collect();
     let says = says.iter().map(|(line, place)| match place {
         Origin::Guest(level) => {
-            format!("line {line} says that it is of a guest, which is called {}", Level::At(*level))
+            format!("line {line} shows that it is of a guest, called {}", Level::At(*level))
         }
         Origin::Host | Origin::Unknown => {
-            format!("line {line} says that it is of the host, which is called {}", Level::L0)
+            format!("line {line} shows that it is of the host, called {}", Level::L0)
         }
     });
     let says = says.collect::<Vec<_>>().join("; ");

@@ -37,7 +37,7 @@ impl Kind {
         match self {
             Kind::Trace => "an excerpt of a trace".to_owned(),
             Kind::Result(result) => format!("a result of a latency test ({result:?})"),
-            Kind::Migration => "what QEMU or libvirt say of a migration".to_owned(),
+            Kind::Migration => "output of QEMU or libvirt about a migration".to_owned(),
             Kind::Switch => "what a switch or a forwarder printed".to_owned(),
             Kind::Counts => "what a program counted".to_owned(),
             Kind::Machine => "what a machine is, and who runs on it".to_owned(),

@@ -13,7 +13,7 @@ pub enum Error {
     Io { path: PathBuf, source: io::Error },
     /// The disk is full.
     #[error(
-        "{}: no space is left on the disk; what was recorded until now stays readable. Free some space, record for a \
+        "{}: no space left on the disk; what was recorded so far stays readable. Free some space, record for a \
          shorter time (--seconds), or to another disk (-o)",
         .path.display()
     )]

@@ -152,7 +152,7 @@ impl Folder {
             if kind.is_symlink() {
                 listing.leave_out(&inner, "links are not followed");
             } else if kind.is_dir() && depth == 0 {
-                listing.leave_out(&inner, format!("it lies more than {DEPTH} directories deep"));
+                listing.leave_out(&inner, format!("it is more than {DEPTH} directories deep"));
             } else if kind.is_dir() {
                 let (found, before) = (listing.found.len(), listing.left_out.len());
                 self.walk(&inner, depth - 1, left, listing);
@@ -216,7 +216,7 @@ impl Folder {
             Some(format!("no trace by its beginning, and a list reads no text above {most}: `kvmscope FILE` does"))
         } else if bytes > *left {
             let most = base::number::bytes(MOST_TEXTS as f64);
-            Some(format!("not looked at yet: a list reads {most} of new text, and the next one goes on"))
+            Some(format!("not examined yet: a list reads {most} of new text, and the next one continues"))
         } else {
             None
         };

@@ -122,7 +122,7 @@ pub fn replay(trace: &dyn Trace, reading: &Reading<'_>, listener: &mut impl List
 
 fn torn(file: &str) -> Problem {
     let text =
-        format!("{file} was truncated while it was read, or its disk failed: the events behind that place are missing");
+        format!("{file} was truncated while it was read, or its disk failed: the events after that point are missing");
     Problem::at(file, None, "a file that can be read to its end", "an end before it", 0, text)
 }
 

@@ -15,7 +15,7 @@ import fsspec
 
 
 class Store:
-    """A root that paths are relative to. It is sent to workers by its URL and options, and connects there anew."""
+    """A root that paths are relative to. It is sent to workers by its URL and options, and connects there again."""
 
     def __init__(self, url: str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> None:
         self.url = os.fspath(url)

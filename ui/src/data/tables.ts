@@ -103,7 +103,7 @@ export const TABLES = {
     per_second: "f64",
     cpu_share: "f64",
   },
-  /** The exits of one row of flow.exits whose cost lies between two limits. */
+  /** The exits of one row of flow.exits whose cost is between two limits. */
   "flow.exit_bins": {
     machine: "text",
     vm: "text",
@@ -276,7 +276,7 @@ export const TABLES = {
     event: "text",
     count: "u64",
   },
-  /** How the clock of one CPU of a guest with a trace of its own is found on the clock of the machine below, and how well. */
+  /** How the clock of one CPU of a guest with its own trace is aligned with the clock of its host, and how well. */
   "flow.alignment": {
     machine: "text",
     cpu: "u64",
@@ -307,7 +307,7 @@ export const TABLES = {
     joined_with: "text",
     joined_error_ns: "f64",
   },
-  /** Exits for one reason that the machine below reflected to one vCPU of a guest, and those in the guest's own trace. */
+  /** Exits for one reason that the host reflected to one vCPU of a guest, and those in the guest's own trace. */
   "flow.matched_exits": {
     machine: "text",
     vm: "text",
@@ -355,7 +355,7 @@ export const TABLES = {
     samples: "u64",
     period: "u64",
   },
-  /** One goal of the budget, judged for one vCPU, or for one thread of a program that measured; without any, once: NOT MEASURED. What a migration was judged by stands in `migration.goals`. */
+  /** One goal of the budget, judged for one vCPU, or for one thread of a program that measured; without any, once: NOT MEASURED. Goals of migrations are in `migration.goals`. */
   "latency.goals": {
     machine: "text",
     goal: "text",
@@ -421,7 +421,7 @@ export const TABLES = {
     high_ns: "u64",
     at_ns: "u64",
   },
-  /** One stage of the interrupts of one vector on one vCPU, see docs/read/latency.md; accepts that were merged into a pending one stand at stage pending. */
+  /** One stage of the interrupts of one vector on one vCPU, see docs/read/latency.md; accepts that were merged into a pending one are at stage pending. */
   "latency.irq_stages": {
     machine: "text",
     vm: "text",
@@ -434,7 +434,7 @@ export const TABLES = {
     p99_ns: "u64",
     max_ns: "u64",
   },
-  /** One stage of the timer interrupts of one vCPU, see docs/read/latency.md; merged ones stand at stage deliver. */
+  /** One stage of the timer interrupts of one vCPU, see docs/read/latency.md; merged ones are at stage deliver. */
   "latency.timer_stages": {
     machine: "text",
     vm: "text",
@@ -564,7 +564,7 @@ export const TABLES = {
     remote_bytes_per_s: "f64",
     file: "text",
   },
-  /** How often one kind of exit or event was counted by one program, and how long it took where that is told. */
+  /** How often one kind of exit or event was counted by one program, and how long it took where known. */
   "counts.counted": {
     machine: "text",
     program: "text",
@@ -601,7 +601,7 @@ export const TABLES = {
     steal_share: "f64",
     interference: "text",
   },
-  /** Packets of one trial at one place, and the counter that says so; kind is dropped or held. */
+  /** Packets of one trial at one place, and the counter that shows them; kind is dropped or held. */
   "datapath.books": {
     machine: "text",
     design: "text",
@@ -641,7 +641,7 @@ export const TABLES = {
     dropped_share: "f64",
     tsc_hz: "f64",
   },
-  /** A chain of one length and size on OVS-DPDK, predicted from the trials of other lengths and other sizes alone, beside the median that was measured. inside: between low_pps and high_pps; error: how much more was predicted. */
+  /** A chain of one length and size on OVS-DPDK, predicted from the trials of other lengths and other sizes alone, with the measured median. inside: between low_pps and high_pps; error: how much more was predicted. */
   "datapath.predicted": {
     machine: "text",
     pattern: "text",
@@ -669,7 +669,7 @@ export const TABLES = {
     run_share: "f64",
     wait_share: "f64",
   },
-  /** What took the CPU of one polling thread within the window of one trial, by the trace: a thread, an interrupt (irq, vector, softirq, nmi) by itself, time that the thread was asleep, and what the trace does not tell (unknown). With the time that the thread itself ran, they add up to the window. An interrupt cuts what it interrupts in two. What the machine below took is in none of them. */
+  /** What took the CPU of one polling thread within the window of one trial, by the trace: a thread, an interrupt (irq, vector, softirq, nmi), time that the thread was asleep, and what the trace does not show (unknown). With the time that the thread itself ran, they add up to the window. An interrupt cuts what it interrupts in two. What the hypervisor below took is in none of them. */
   "datapath.gaps": {
     machine: "text",
     pattern: "text",
@@ -687,7 +687,7 @@ export const TABLES = {
     max_ns: "u64",
     share: "f64",
   },
-  /** Between which offered rates a measured datapath begins to lose more than loss_ratio; a bound that was not found is missing, and ended says why. Trials are those of all goals of one search; discarded ones did not count. */
+  /** Between which offered rates a measured datapath begins to lose more than loss_ratio; a bound that was not found is missing, with the reason in ended. Trials are those of all goals of one search; discarded ones did not count. */
   "datapath.bounds": {
     machine: "text",
     design: "text",
@@ -732,7 +732,7 @@ export const TABLES = {
     pps: "f64",
     gbps: "f64",
   },
-  /** What a trial's rate of all VNFs together is held against. kind modelled: what the trials before it say that it can carry at most, and name is the resource that binds; kind published: a result of docs/formats/validation.md with the same pattern and size. */
+  /** A rate to compare with a trial's rate of all VNFs together. kind modelled: the maximum that earlier trials imply, and name is the resource that binds; kind published: a result of docs/formats/validation.md with the same pattern and size. */
   "datapath.marks": {
     machine: "text",
     design: "text",
@@ -747,7 +747,7 @@ export const TABLES = {
     system_pps: "f64",
     source: "text",
   },
-  /** What one polling thread of Open vSwitch says of itself since its counters were cleared. */
+  /** Counters of one polling thread of Open vSwitch since they were cleared. */
   "datapath.pmds": {
     machine: "text",
     file: "text",
@@ -820,7 +820,7 @@ export const TABLES = {
     dropped: "u64",
     emulated: "bool",
   },
-  /** One gap that a side saw: between two looks at the ring its CPU did something else. at_ns counts from its first look; `by` is who had the CPU for most of it, where something was recorded beside it, with the share of the gap where others had a part. timeline_from_ns and timeline_to_ns are where it lies in the recording, cpu is that of the side. The 50 longest of each run, 500 in all. */
+  /** One gap that a side saw: between two polls of the ring its CPU did something else. at_ns counts from its first poll; `by` is who had the CPU for most of it, where a trace was recorded with it, with the share of the gap where others had a part. timeline_from_ns and timeline_to_ns are its times in the recording, cpu is that of the side. The 50 longest of each run, 500 in all. */
   "channel.gaps": {
     machine: "text",
     thread: "text",
@@ -896,7 +896,7 @@ export const TABLES = {
     what: "text",
     why: "text",
   },
-  /** One migration: its method, by what the source was told; how it ended; and its price: the most of its time that was taken from the guest, how long all its vCPUs waited for pages at once after post-copy had begun, and how many pages it asked for then. `passes` are those before the final one, of one that did not complete those that began. What was not told is missing. */
+  /** One migration: its method, by the source's settings; how it ended; and its price: the most of its time that was taken from the guest, how long all its vCPUs waited for pages at once after post-copy had begun, and how many pages it asked for then. `passes` are those before the final one, of one that did not complete those that began. What was not reported is missing. */
   "migration.runs": {
     run: "u64",
     method: "text",
@@ -909,7 +909,7 @@ export const TABLES = {
     requested_pages: "u64",
     why: "text",
   },
-  /** A migration that had not ended when it was looked at: what was left, how fast the guest dirtied memory and how fast it was sent, and what follows. */
+  /** A migration that had not ended when it was printed: what was left, how fast the guest dirtied memory and how fast it was sent, and what follows. */
   "migration.pace": {
     run: "u64",
     left_bytes: "u64",
@@ -921,7 +921,7 @@ export const TABLES = {
     dark_now_ns: "u64",
     sent_from: "text",
   },
-  /** A job of libvirt that is no migration out of a host, as it was when it was asked for: what it is, what is left, and how fast it goes. */
+  /** A job of libvirt other than a migration out of a host, when it was printed: what it is, what is left, and how fast it runs. */
   "migration.jobs": {
     number: "u64",
     job: "text",
@@ -931,7 +931,7 @@ export const TABLES = {
     written: "f64",
     took_ns: "u64",
   },
-  /** One pass over the guest's memory; pass 0 is QEMU's first. Times count from the command `migrate`. What no answer between two passes told is missing; `dirty_pages` is what was left to send when the pass was over. The final one goes on under another number once the guest is stopped. */
+  /** One pass over the guest's memory; pass 0 is QEMU's first. Times count from the command `migrate`. What no answer between two passes had is missing; `dirty_pages` is what was left to send when the pass was over. The final one continues under another number once the guest is stopped. */
   "migration.passes": {
     pass: "u64",
     start_ns: "u64",
@@ -945,7 +945,7 @@ export const TABLES = {
     run: "u64",
     is_final: "bool",
   },
-  /** The dark time of one run by one definition: `vmm_reported` by QEMU's own account, `vmm_events` from its event STOP on the source to RESUME on the target, `vmm_checkpoints` from src-downtime-start to vm-started in its trace of both, `guest` by its heartbeat, seen in the memory of both sides, `net` from the last packet that it answered from the source to the first one from the target. `difference_ns` is to the row before that has a value; where there is no value, `cause` says why. `measured_by` names the definition for people. */
+  /** The dark time of one run by one definition: `vmm_reported` by QEMU's own account, `vmm_events` from its event STOP on the source to RESUME on the target, `vmm_checkpoints` from src-downtime-start to vm-started in its trace of both, `guest` by its heartbeat, seen in the memory of both sides, `net` from the last packet that it answered from the source to the first one from the target. `difference_ns` is to the row before that has a value; where there is no value, `cause` has the reason. `measured_by` names the definition for people. */
   "migration.downtimes": {
     definition: "text",
     value_ns: "u64",
@@ -955,7 +955,7 @@ export const TABLES = {
     run: "u64",
     measured_by: "text",
   },
-  /** The packets of one run that went to the guest and were to come back. `lost_in` never reached it and `lost_out` were answered, by the guest's own count, which cannot tell of the last ones; `late` were sent before the target had answered anything and answered by it after more than an interval. `announced_ns` is when reverse ARP told the switch where the guest is, since it ran there: below 0 before. `link_bytes` is what the kernel counted of the stream that carried the guest, without headers, and `transferred_bytes` QEMU's account of it. */
+  /** The packets of one run that went to the guest and were to come back. `lost_in` never reached it and `lost_out` were answered, by the guest's own count, which misses the last ones; `late` were sent before the target had answered anything and answered by it after more than an interval. `announced_ns` is when reverse ARP announced the guest to the switch, since it ran there: below 0 before. `link_bytes` is what the kernel counted of the stream that carried the guest, without headers, and `transferred_bytes` QEMU's account of it. */
   "migration.network": {
     run: "u64",
     sent: "u64",
@@ -971,7 +971,7 @@ export const TABLES = {
     link_bytes: "u64",
     transferred_bytes: "u64",
   },
-  /** The memory of the guest of one run, once it stood still on the target. Pages are of 4 KiB: `compared` were held against the source's, `foretold` against what the guest's program had written to them by then, `left_out` are written to in a way that nobody can foretell; `differing` are not what they should be. */
+  /** The memory of the guest of one run, once it was stopped on the target. Pages are of 4 KiB: `compared` were compared with the source's, `foretold` with what the guest's program had written to them by then, `left_out` are written unpredictably; `differing` are not what they should be. */
   "migration.moved_memory": {
     run: "u64",
     compared: "u64",
@@ -980,7 +980,7 @@ export const TABLES = {
     differing: "u64",
     first_differing: "text",
   },
-  /** What one device took on one side while the guest stood still, all its instances together, by QEMU's trace: kind is iterable, non-iterable, checkpoint (from the line before to this one) or unnamed. Where a trace of the same machine has the thread, it ran for `work_ns` and was runnable or interrupted for `waiting_ns`; in the rest it slept, or the trace does not show it. */
+  /** What one device took on one side while the guest was stopped, all its instances together, by QEMU's trace: kind is iterable, non-iterable, checkpoint (from the line before to this one) or unnamed. Where a trace of the same machine has the thread, it ran for `work_ns` and was runnable or interrupted for `waiting_ns`; in the rest it slept, or the trace does not show it. */
   "migration.devices": {
     side: "text",
     device: "text",
@@ -990,7 +990,7 @@ export const TABLES = {
     waiting_ns: "u64",
     run: "u64",
   },
-  /** What the guest counted of its work in one phase of one run: `before`, `pass N` or, where it was not read meanwhile, `moved` as a whole, and `after`. Times count from the beginning of the migration; `share` is of the rate before; `lost_ns` is the time in which it would have done at that rate what it did not do; below 0 it did more. */
+  /** What the guest counted of its work in one phase of one run: `before`, `pass N` or, where it was not read during the migration, `moved` as a whole, and `after`. Times count from the beginning of the migration; `share` is of the rate before; `lost_ns` is the time in which it would have done at that rate what it did not do; below 0 it did more. */
   "migration.work": {
     phase: "text",
     start_ns: "i64",
@@ -1001,7 +1001,7 @@ export const TABLES = {
     lost_ns: "i64",
     run: "u64",
   },
-  /** What was said of one quantity before one run, or before one guest was saved (`run` is its number), and what it was: ns, a count or bytes. Null is never; `passes` counts those before the final one. */
+  /** The prediction of one quantity before one run, or before one guest was saved (`run` is its number), and the outcome: ns, a count or bytes. Null is never; `passes` counts those before the final one. */
   "migration.residuals": {
     run: "u64",
     what: "text",
@@ -1012,7 +1012,7 @@ export const TABLES = {
     naive: "f64",
     unit: "text",
   },
-  /** One guest that was saved to a file and woken, all of them at once: what its file takes on the disk, from `migrate` until that was durable, from the start of a QEMU until the guest counted on, what was said of that before, and what the file system read by itself. */
+  /** One guest that was saved to a file and woken, all of them at once: what its file takes on the disk, from `migrate` until that was durable, from the start of a QEMU until the guest counted on, the prediction of that, and what the file system read alone. */
   "migration.wakes": {
     guest: "u64",
     saved_bytes: "u64",
@@ -1034,7 +1034,7 @@ export const TABLES = {
     equal: "bool",
     why: "text",
   },
-  /** How fast one core tells which pages of one content are zeros; `read` is reading them without looking. `of_read` is the rate to that of reading in the same launch. */
+  /** How fast one core finds which pages of one content are zeros; `read` is reading them without comparing. `of_read` is the rate to that of reading in the same launch. */
   "migration.scans": {
     scan: "text",
     memory: "text",
@@ -1064,7 +1064,7 @@ export const TABLES = {
     shorter_high: "f64",
     mean_bytes: "f64",
   },
-  /** What the guest's process (resident) and the files behind its memory (allocated) took before it was looked at, and after. */
+  /** What the guest's process (resident) and the files behind its memory (allocated) took before the survey, and after. */
   "migration.looked": {
     what: "text",
     before: "f64",
@@ -1211,7 +1211,7 @@ export const TABLES = {
     so_far: "text",
     decides: "text",
   },
-  /** One value that the host says of itself besides its CPUs: memory, swap, disks, pressure, limits, settings, as it stands at `place`. */
+  /** One value of the host besides its CPUs: memory, swap, disks, pressure, limits, settings, as read at `place`. */
   "placement.host": {
     machine: "text",
     what: "text",
@@ -1295,7 +1295,7 @@ export const TABLES = {
     vm: "text",
     xml: "text",
   },
-  /** One vCPU that waited for a CPU, and the thread that ran longest meanwhile, by the trace. */
+  /** One vCPU that waited for a CPU, and the thread that ran longest in that time, by the trace. */
   "placement.preemptors": {
     machine: "text",
     vm: "text",
@@ -1449,7 +1449,7 @@ export const TABLES = {
     value: "text",
     from: "text",
   },
-  /** What the model says of one quantity: `low` and `likely` with dirty bits cleared as pages are sent, `high` as passes begin, `naive` without a working set; null is never. `passes` counts those before the final one. */
+  /** The prediction of one quantity: `low` and `likely` with dirty bits cleared as pages are sent, `high` as passes begin, `naive` without a working set; null is never. `passes` counts those before the final one. */
   "migration.prediction": {
     what: "text",
     low: "f64",
@@ -1458,7 +1458,7 @@ export const TABLES = {
     unit: "text",
     naive: "f64",
   },
-  /** The interval of one quantity with what earlier runs taught: ratios of what they were to what the model said, the least and the greatest that count, and how many of all next runs the interval holds at least if they are like those (`holds`; null below 4 runs, where it is the model's). Null is never. */
+  /** The interval of one quantity corrected by earlier runs: ratios of outcome to prediction, the least and the greatest that count, and how many of all next runs the interval holds at least if they are like those (`holds`; null below 4 runs, where it is the model's). Null is never. */
   "migration.corrected": {
     what: "text",
     runs: "u64",
@@ -1472,7 +1472,7 @@ export const TABLES = {
     unit: "text",
     by: "text",
   },
-  /** What was said of one quantity before one earlier run, and what it was. `ratio` is what it was by what the model alone said was likely; null is never. */
+  /** The prediction of one quantity before one earlier run, and the outcome. `ratio` is the outcome by the likely value of the model alone; null is never. */
   "migration.history": {
     recording: "text",
     run: "u64",
@@ -1485,7 +1485,7 @@ export const TABLES = {
     inside: "bool",
     unit: "text",
   },
-  /** What the model says of one way to move the guest: the time in all, the longest that it is dark, and the most that it loses of its own time, dark time included; null is never. Of compression it knows only what a survey of the guest's memory measured. */
+  /** The prediction for one way to move the guest: the total time, the longest that it is dark, and the most that it loses of its own time, dark time included; null is never. Of compression it knows only what a survey of the guest's memory measured. */
   "migration.methods": {
     method: "text",
     low_ns: "f64",
@@ -1508,7 +1508,7 @@ export const TABLES = {
     pages_low: "u64",
     pages_high: "u64",
   },
-  /** How much of the guest's memory is of one kind: `zero` with its holes, `one value` other than that, `compressible` by a tenth or more, `hole` to which nothing was ever written, `swapped` out and not looked at; what was sampled has a 95 % interval. */
+  /** How much of the guest's memory is of one kind: `zero` with its holes, `one value` other than that, `compressible` by a tenth or more, `hole` to which nothing was ever written, `swapped` out and not read; what was sampled has a 95 % interval. */
   "migration.memory": {
     share: "f64",
     low: "f64",
@@ -1553,7 +1553,7 @@ export const TABLES = {
     after_failed: "u64",
     after_recordings: "u64",
   },
-  /** One setting that differs between the sides, with what it was on either; of settings that are lists of words (the kernel's command line, flags of a processor) the words that the other side lacks. Several recordings of a side may differ among themselves: `a or b`. A setting that a side does not have is missing there. `place` is the file that told it. */
+  /** One setting that differs between the sides, with what it was on either; of settings that are lists of words (the kernel's command line, flags of a processor) the words that the other side does not have. Several recordings of a side may differ among themselves: `a or b`. A setting that a side does not have is missing there. `place` is the file that has it. */
   "compare.configuration": {
     machine: "text",
     area: "text",
@@ -1580,7 +1580,7 @@ export const TABLES = {
     verdict: "text",
     source: "text",
   },
-  /** One part of the time that vCPUs were busy, divided by the units of work that were done meanwhile, largest difference first; `all` is their sum. A unit is an exit of a nested guest, or what marks in the trace count (`kvmscope work: 12000 requests`). Of work on exits, `by_rate` is the difference because a unit has more or fewer of them and `by_cost` because each takes longer or shorter; both sum up to it. Low and high are its 95 % interval over recordings; missing for one recording a side. `setting` is what was set up differently and may be the cause. */
+  /** One part of the time that vCPUs were busy, divided by the units of work done in that time, largest difference first; `all` is their sum. A unit is an exit of a nested guest, or what marks in the trace count (`kvmscope work: 12000 requests`). Of work on exits, `by_rate` is the difference because a unit has more or fewer of them and `by_cost` because each takes longer or shorter; both sum up to it. Low and high are its 95 % interval over recordings; missing for one recording a side. `setting` is what was set up differently and may be the cause. */
   "compare.per_work": {
     work: "text",
     part: "text",
@@ -1617,7 +1617,7 @@ export const TABLES = {
     verdict: "text",
     source: "text",
   },
-  /** What one device or step took while a guest stood still to be moved, by QEMU's trace of both sides, largest difference first; `all` is their sum, from src-downtime-start to vm-started. `between both sides` is negative where the target loaded while the source still saved. Samples are the migrations of one recording a side, or recordings, each the mean of its migrations. */
+  /** What one device or step took while a guest was stopped to be moved, by QEMU's trace of both sides, largest difference first; `all` is their sum, from src-downtime-start to vm-started. `between both sides` is negative where the target loaded while the source still saved. Samples are the migrations of one recording a side, or recordings, each the mean of its migrations. */
   "compare.dark": {
     part: "text",
     before_ns: "f64",
@@ -1695,7 +1695,7 @@ export const TABLES = {
     before_disturbed: "u64",
     after_disturbed: "u64",
   },
-  /** Between which rates frames begin to be lost, before and after, by searches for one goal: the lowest and the highest bound of all searches of a side. verdict: above or below if the interval after lies beyond the one before, overlap, or open where a bound that would tell was not found. */
+  /** Between which rates frames begin to be lost, before and after, by searches for one goal: the lowest and the highest bound of all searches of a side. verdict: above or below if the interval after lies beyond the one before, overlap, or open where a deciding bound was not found. */
   "compare.bounds": {
     design: "text",
     vnfs: "u64",
@@ -1859,7 +1859,7 @@ export const TABLES = {
     p99_ns: "u64",
     max_ns: "u64",
   },
-  /** One host: its newest recording, its CPU model and kernel, and how many findings and numbers that stand out it has. */
+  /** One host: its newest recording, its CPU model and kernel, and how many findings and outliers it has. */
   "fleet.hosts": {
     host: "text",
     cpu_model: "text",

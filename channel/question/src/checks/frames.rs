@@ -53,11 +53,11 @@ pub(crate) fn unverified(channel: &Channel<'_>) -> Vec<Hit> {
     let found = by_machine(channel, |_, one| (!one.is_verified()).then_some(1.0)).into_iter().map(|(host, own)| {
         let all = channel.measured().filter(|one| one.machine == host.machine).count() as u64;
         let title =
-            format!("{} of {} carried frames that nobody looked at", own.len(), counted(all, "setup", "setups"));
+            format!("{} of {} carried frames that were not verified", own.len(), counted(all, "setup", "setups"));
         let mut found = hit(own[0].0, host.machine.clone(), Severity::Low, title);
         // Nothing makes programs of others look.
         let path = if own.iter().all(|(one, _)| dpdk::is_of(one)) { " --path ring" } else { "" };
-        found.fix = vec![format!("kvmscope bench channel{path}   # frames are looked at unless --no-verify is given")];
+        found.fix = vec![format!("kvmscope bench channel{path}   # frames are verified unless --no-verify is given")];
         own.iter().take(MOST_SHOWN).fold(found, |hit, (one, _)| {
             let why = if dpdk::is_of(one) { "unverified: DPDK's programs look at no frame" } else { "unverified" };
             hit.with(seen(format!("{}: {why}", setup(one)), one))

@@ -25,7 +25,7 @@ fn found(channel: &Channel<'_>, host: &Host, own: &[(&Measured<'_>, f64)]) -> Hi
     let (worst, share) = own[0];
     let cost = match worst.clean_mpps() {
         Some(_) => format!("up to {} of the rate was lost", percent(share)),
-        None => "too few slices were clean to tell the rate".to_owned(),
+        None => "too few slices were clean to determine the rate".to_owned(),
     };
     let is_own = |key: &Key<'_>| own.iter().any(|(one, _)| is_of(key, one));
     let sum = channel.culprits.sum(is_own);
@@ -123,7 +123,7 @@ fn keep_away(found: &mut Hit, culprit: &Culprit, host: &Host, cpus: &CpuSet) {
         }
         Culprit::Below => {
             found.fix.push(
-                "virsh vcpupin DOMAIN VCPU CPU   # on the host below: a CPU of its own for each of the two vCPUs"
+                "virsh vcpupin DOMAIN VCPU CPU   # on the host below: a dedicated CPU for each of the two vCPUs"
                     .to_owned(),
             );
             found.needs = Some(Needs::OuterLevel);
@@ -156,6 +156,10 @@ mod tests {
         assert_eq!(ids(&[Made { consumer: side(0), ..made.clone() }]), NOTHING, "nobody took it");
         assert_eq!(ids(&[Made { raw: 0.96, ..made.clone() }]), NOTHING, "it cost nothing to speak of");
         let unmeasured = found(&[Made { clean: 0.1, ..made }], |_| {});
-        assert!(unmeasured[0].title.ends_with("too few slices were clean to tell the rate"), "{}", unmeasured[0].title);
+        assert!(
+            unmeasured[0].title.ends_with("too few slices were clean to determine the rate"),
+            "{}",
+            unmeasured[0].title
+        );
     }
 }

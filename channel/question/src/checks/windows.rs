@@ -111,7 +111,7 @@ fn halved(series: &Series<'_>, batch: u32) -> (String, Option<u32>) {
             (format!("by the model no batch from {} to {} halves that", model.least, model.most), None)
         }
         Err(_) => {
-            ("fewer than three batches have a clean rate, so no model says which one halves that".to_owned(), None)
+            ("fewer than three batches have a clean rate, so no model predicts which one halves that".to_owned(), None)
         }
     }
 }
@@ -182,7 +182,7 @@ mod tests {
         assert!(dear[0].title.ends_with("by the model no batch from 1 to 64 halves that"), "{}", dear[0].title);
         assert_eq!(dear[0].severity, base::Severity::Medium);
         let two = found(&line(28.8, &[1, 8]), |_| {});
-        assert!(two[0].title.contains("no model says which"), "{}", two[0].title);
+        assert!(two[0].title.contains("no model predicts which"), "{}", two[0].title);
     }
 
     #[test]

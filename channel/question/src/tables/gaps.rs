@@ -14,9 +14,9 @@ const MOST_GAPS: usize = 500;
 /// When a side lost its CPU.
 pub(super) const GAPS: TableSpec = table! {
     channel.gaps version 1:
-    "One gap that a side saw: between two looks at the ring its CPU did something else. at_ns counts from its first look; `by` is who had \
-          the CPU for most of it, where something was recorded beside it, with the share of the gap where others had a part. timeline_from_ns and \
-          timeline_to_ns are where it lies in the recording, cpu is that of the side. The 50 longest of each run, 500 in all.";
+    "One gap that a side saw: between two polls of the ring its CPU did something else. at_ns counts from its first poll; `by` is who had \
+          the CPU for most of it, where a trace was recorded with it, with the share of the gap where others had a part. timeline_from_ns and \
+          timeline_to_ns are its times in the recording, cpu is that of the side. The 50 longest of each run, 500 in all.";
     key machine, key thread, key path, key window, key_u64("bytes") size_bytes, key_u64("count") batch, key policy,
     key_u64("count") vms, key_u64("") launch, key_u64("ns") at_ns, ns length_ns, text by, ns timeline_from_ns,
     ns timeline_to_ns, u64("") cpu;

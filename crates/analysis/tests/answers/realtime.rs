@@ -114,7 +114,7 @@ fn knobs_that_are_set_and_have_no_effect_are_worse_than_others() {
         ),
         (
             "LAT-NOHZ",
-            "nohz_full=2-3 was asked for at boot, and the kernel has none",
+            "nohz_full=2-3 was set at boot, but the kernel has none",
             Box::new(|files| same(files, "sys/devices/system/cpu/nohz_full", "(null)")),
         ),
     ];

@@ -177,7 +177,7 @@ pub(super) fn add_files(mut recording: Recording, files: &[Named]) -> Result<Rec
                 )));
             }
             return Err(Error::Named(format!(
-                "{path}: machine {machine} is given twice; name the machines of one level, as in L{}:web={path}",
+                "{path}: machine {machine} occurs twice; name the machines of one level, as in L{}:web={path}",
                 file.level
             )));
         }

@@ -182,7 +182,7 @@ fn find_parents(machines: &mut [Machine]) -> Result<(), Error> {
             [host] => machines[index].parent = Some(host.clone()),
             [first, ..] => {
                 let hosts = hosts.join(" or ");
-                let sentence = format!("{id} could be a guest of {hosts}; say which, as in --parent {id}={first}");
+                let sentence = format!("{id} could be a guest of {hosts}; choose one, as in --parent {id}={first}");
                 return Err(Error::Named(sentence));
             }
         }
@@ -263,7 +263,7 @@ mod tests {
         let two =
             [recording("a", &[("L0", 0)], &[]), recording("b", &[("L0", 0)], &[]), recording("c", &[("L1", 1)], &[])];
         let error = join(&two, &[]).unwrap_err().to_string();
-        assert_eq!(error, "L1 could be a guest of L0 or L0-b; say which, as in --parent L1=L0");
+        assert_eq!(error, "L1 could be a guest of L0 or L0-b; choose one, as in --parent L1=L0");
         assert_eq!(family(&join(&two, &[link("L1", "L0-b")]).unwrap())[2], ("L1", Some("L0-b")));
     }
 

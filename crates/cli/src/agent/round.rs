@@ -52,7 +52,7 @@ impl<'a> Round<'a> {
         dataset: Option<&'a Path>,
         place: &JournalPlace,
     ) -> anyhow::Result<Self> {
-        let program = std::env::current_exe().context("this program's own file is not known")?;
+        let program = std::env::current_exe().context("the path of this program is unknown")?;
         let journal = place.directory().as_os_str().to_owned();
         Ok(Self { program, length_ns, keep, dataset, unexported: keep.recordings(SystemTime::now())?, journal })
     }

@@ -71,7 +71,7 @@ pub(crate) fn opened(path: &Path, stdin: &Stdin, interrupt: &Interrupt) -> anyho
             let all = recordings.iter().chain(&last).map(Recording::title).collect::<Vec<_>>().join(", ");
             let (path, count) = (path.display(), before + 1);
             bail!(
-                "{path} has {count} runs ({all}) and one is wanted; save them as files of their own, or `kvmscope report {path}` answers each"
+                "{path} has {count} runs ({all}) but one is needed; save them as separate files, or use `kvmscope report {path}`, which answers each"
             )
         }
     }

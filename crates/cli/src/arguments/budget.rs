@@ -31,7 +31,7 @@ impl BudgetOption {
 /// What a migrated guest is busy with.
 #[derive(Args)]
 pub(crate) struct WorkloadOption {
-    /// What the migrated guest is busy with: goals of a budget may be of one workload alone
+    /// Workload of the migrated guest; some goals of a budget apply to one workload only
     #[arg(long, value_parser = named(Workload::ALL, Workload::name), value_name = "WORKLOAD", help_heading = "Judge by a latency budget")]
     workload: Option<Workload>,
 }

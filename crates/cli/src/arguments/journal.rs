@@ -12,6 +12,7 @@ pub(crate) struct JournalPlace {
     /// Journal of changes to this host, written before each change
     #[arg(
         long = "journal",
+        help_heading = None::<&'static str>,
         value_name = "DIR",
         default_value = DEFAULT_DIRECTORY,
         env = "KVMSCOPE_JOURNAL",

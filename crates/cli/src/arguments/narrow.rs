@@ -19,7 +19,7 @@ pub(crate) struct Narrow {
     /// Only this vCPU
     #[arg(long, value_name = "N")]
     vcpu: Option<u32>,
-    /// Count and draw what this level recorded, where several did: L1 [default: the outermost]
+    /// Level whose trace is counted and drawn, where several levels recorded: L1 [default: the outermost]
     #[arg(long, value_name = "LEVEL")]
     witness: Option<Level>,
     /// From this time on, in seconds since the first event
@@ -28,10 +28,10 @@ pub(crate) struct Narrow {
     /// Until this time, in seconds since the first event
     #[arg(long, value_name = "SECONDS", value_parser = instant)]
     to: Option<u64>,
-    /// Treat this event as if it had not been recorded; may be given several times
+    /// Treat this event as if it had not been recorded; repeatable
     #[arg(long, value_name = "EVENT")]
     ignore_event: Vec<String>,
-    /// Call the VM of this vCPU thread NAME; may be given several times
+    /// Call the VM of this vCPU thread NAME; repeatable
     #[arg(long, value_name = "TID=NAME", value_parser = vm_name)]
     vm_map: Vec<(i32, String)>,
 }

@@ -23,6 +23,7 @@ use std::path::PathBuf;
 
 /// Options of every command that answers in sections.
 #[derive(Args)]
+#[command(next_help_heading = "Output")]
 pub(crate) struct OutputOptions {
     /// Print one JSON object (schema kvmscope/1) instead of text
     #[arg(long)]
@@ -43,7 +44,7 @@ pub(crate) struct OutputOptions {
 #[derive(Args)]
 pub(crate) struct ReplaceOptions {
     /// Replace existing files
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub force: bool,
 }
 

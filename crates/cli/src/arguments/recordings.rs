@@ -16,11 +16,10 @@ pub(crate) struct Recordings {
     /// answered one after the other
     #[arg(value_name = "PATH", required_unless_present = "part", value_hint = ValueHint::AnyPath)]
     paths: Vec<PathBuf>,
-    /// A trace, or the result of a latency test, and the level it was recorded at, to put several machines into one recording,
-    /// or to add to the one that PATH is: --part L0=host.dat --part L1:web=guest.dat
+    /// A trace or a latency-test result, with its level: combines several machines into one recording, or adds to PATH: --part L0=host.dat --part L1:web=guest.dat
     #[arg(long, value_name = "LEVEL[:NAME]=FILE", value_parser = named)]
     part: Vec<Named>,
-    /// What emulated the hardware, if anything: counts are real then, but times are not
+    /// Emulator that provided the hardware, if any: counts are then real, times are not
     #[arg(long, value_name = "BY")]
     emulated: Option<Emulated>,
     #[arg(skip)]

@@ -15,17 +15,17 @@ use std::time::Duration;
 /// How closely a VM's memory is looked at.
 #[derive(Args)]
 pub(crate) struct SurveyOptions {
-    /// How long after the first time the sample is read again: as many lengths of time as wanted
+    /// Times after the first read at which the sample is read again; any number
     #[arg(long, value_name = "TIMES", value_delimiter = ',', value_parser = duration, default_value = "100ms,200ms,500ms,1s,2s,4s")]
     windows: Vec<Duration>,
-    /// Pages with data that are read of each GiB; 16,384 of all memory at most
+    /// Data pages to read per GiB; 16,384 in total at most
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=16_384), default_value = "2048")]
     pages_per_gib: u64,
-    /// What the sample is drawn by: the same gives the same pages
+    /// Seed of the sample: the same seed picks the same pages
     #[arg(long, value_name = "N", default_value = "1")]
     seed: u64,
-    /// Socket of QEMU's machine protocol, to ask for its own dirty rate as well (windows of whole seconds; never where memory is shared and
-    /// has holes, which QEMU's sampling would fill)
+    /// QMP socket, to ask QEMU for its dirty rate as well (windows of whole seconds; never where memory is shared and has holes, which
+    /// QEMU's sampling would fill)
     #[arg(long, value_name = "SOCKET")]
     qmp: Option<PathBuf>,
 }
@@ -52,7 +52,10 @@ impl SurveyOptions {
         stop: &AtomicBool,
     ) -> anyhow::Result<Bench> {
         if let Some(wrong) = self.windows.iter().find(|window| window.is_zero() || **window > LONGEST) {
-            bail!(WrongUse(format!("a window of {} s is none: write more than 0 and at most 1h", wrong.as_secs())));
+            bail!(WrongUse(format!(
+                "a window of {} s is out of range: use more than 0 and at most 1h",
+                wrong.as_secs()
+            )));
         }
         let target = Target::find(vm)?;
         let windows = if windows { self.windows.clone() } else { Vec::new() };
@@ -75,7 +78,7 @@ impl SurveyOptions {
 
 /// Seen with QEMU 7.2 and a file of 256 MB of which a quarter was there: 12 MB more were, after five questions.
 const FILLS_HOLES: &str =
-    "QEMU was not asked how much is dirtied: its sampling reads holes of shared memory, which fills them.";
+    "QEMU's dirty rate was not measured: its sampling reads holes of shared memory, which fills them.";
 
 fn has_shared_holes(bench: &Bench) -> bool {
     let is_shared = |one: &&Measured| one.params.memory.as_deref().is_some_and(|kind| kind != base::bench::ANONYMOUS);

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 #[derive(Args)]
 #[command(next_help_heading = "Names of functions")]
 pub(crate) struct SymbolFiles {
-    /// Name a machine's code by its /proc/kallsyms, System.map or /proc/modules; may be given several times. A System.map
-    /// needs SLIDE, the offset of address randomisation, where the guest's halts do not determine it
+    /// Resolve a machine's code addresses by its /proc/kallsyms, System.map or /proc/modules; repeatable. A System.map needs SLIDE, the
+    /// KASLR offset, unless the guest's halts determine it
     #[arg(long, value_name = "LEVEL=FILE[,SLIDE]", value_parser = file)]
     symbols: Vec<SymbolFile>,
 }

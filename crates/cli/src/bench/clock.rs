@@ -25,7 +25,7 @@ use std::time::Duration;
     kvmscope bench clock --json | jq '.sections[].tables.clocks'\n\n\
     Needs no root and changes nothing, unless --each-clocksource is given: that switches the\n\
     kernel's clocksource and restores it; after kill -9, `kvmscope undo` does.\n\
-    Exit status: 0 answered, 1 nothing could be measured, 2 wrong usage, 3 a finding of at least the severity of --fail-on.\n\
+    Exit status: 0 answered, 1 nothing could be measured, 2 wrong usage, 3 a finding at or above --fail-on.\n\
     With --json and without -o, no recording is kept.")]
 pub(super) struct Clock {
     /// Measure with each available clocksource in turn (root)

@@ -25,7 +25,7 @@ const LIMIT: Duration = Duration::from_secs(10);
     kvmscope bench exits --as L1 -o l1\n  \
     kvmscope bench exits --json | jq '.sections[].tables.exits'\n\n\
     Guests of a few bytes run on /dev/kvm, without QEMU; `here` rows need nothing.\n\
-    Exit status: 0 answered, 1 nothing could be measured, 2 wrong usage, 3 a finding of at least the severity of --fail-on.\n\
+    Exit status: 0 answered, 1 nothing could be measured, 2 wrong usage, 3 a finding at or above --fail-on.\n\
     With --json and without -o, no recording is kept.")]
 pub(super) struct Exits {
     /// Run only these tests

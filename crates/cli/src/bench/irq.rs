@@ -25,17 +25,17 @@ use labs::bench::probe::{Probe, Seats};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Measure how long interrupts take from outside a guest to its handler, and record the host meanwhile
+/// Measure how long interrupts take from outside a guest to its handler, and record the host
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     sudo kvmscope bench irq\n  \
     sudo kvmscope bench irq --seconds 3300 --cpu 3 --fifo -o cpu3\n  \
     kvmscope report cpu3 --budget kvm4nfv-2015\n  \
     kvmscope bench irq --emulate --halt --json | jq '.sections[].tables.interrupts'\n\n\
-    The guest is one of ours, on KVM where that takes interrupts from an eventfd, else in QEMU's emulator: then the recording is\n\
+    Runs a tiny guest, on KVM if that accepts interrupts from an eventfd, else emulated by QEMU: then the recording is\n\
     marked as emulated, and its times are not those of a processor.\n\
-    Without root nothing of the host is recorded, and nothing explains long ones.\n\
-    Exit status: 0 answered, 1 nothing could be measured, 2 wrong usage, 3 a finding of at least the severity of --fail-on.\n\
+    Without root the host is not recorded, and long latencies stay unexplained.\n\
+    Exit status: 0 answered, 1 nothing could be measured, 2 wrong usage, 3 a finding at or above --fail-on.\n\
     With --json and without -o, no recording is kept.")]
 pub(super) struct Irq {
     /// How long to measure
@@ -47,7 +47,7 @@ pub(super) struct Irq {
     /// Let the guest halt between interrupts, so that each of them wakes it; else it spins
     #[arg(long)]
     halt: bool,
-    /// Have QEMU emulate the guest, also where KVM could run it
+    /// Emulate the guest with QEMU, even where KVM could run it
     #[arg(long)]
     emulate: bool,
     /// KVM's device

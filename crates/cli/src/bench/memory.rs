@@ -6,15 +6,15 @@ use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use clap::Args;
 
-/// Look at the memory of a VM that runs, from outside: zeros, what compresses, and what is dirtied
+/// Survey the memory of a running VM from outside: zeros, compressibility, and what is dirtied
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     kvmscope bench memory --vm web\n  \
     kvmscope bench memory --vm 4711 --windows 100ms,1s,10s -o web-memory\n  \
     kvmscope bench memory --vm web --qmp /run/web.qmp --json | jq '.sections[].tables.working_set'\n  \
     kvmscope plan migration --survey web-memory --bandwidth 10Gbit\n\n\
-    Nothing is allocated by looking: holes are counted, never read, and what was swapped out stays there. Needs root, or the VM's user.\n\
-    Exit status: 0 answered, 1 nothing could be measured, 2 wrong usage, 3 a finding of at least the severity of --fail-on.\n\
+    The survey allocates no guest memory: holes are counted, never read, and swapped-out pages stay swapped out. Needs root, or the VM's user.\n\
+    Exit status: 0 answered, 1 nothing could be measured, 2 wrong usage, 3 a finding at or above --fail-on.\n\
     With --json and without -o, no recording is kept.")]
 pub(super) struct Memory {
     /// The VM's name, or the id of its process

@@ -26,7 +26,7 @@ pub(super) struct PlaceOptions {
     /// Level of this machine, and its name, where it is a guest: L1, L1:web
     #[arg(long = "as", value_name = "LEVEL[:NAME]", value_parser = machine, default_value = Machine::RECORDED)]
     machine: Machine,
-    /// No line of progress on stderr
+    /// No progress line on stderr
     #[arg(long)]
     pub no_progress: bool,
     #[command(flatten)]

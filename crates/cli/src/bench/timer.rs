@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Look for gaps in the time of a guest that never rests, and record what the host did meanwhile
+/// Find gaps in the time of a guest that never halts, and record what the host did in them
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     sudo kvmscope bench timer\n  \
@@ -33,19 +33,19 @@ use std::time::Duration;
     kvmscope bench timer --emulate --threshold 200us\n  \
     kvmscope bench timer --in-process --json | jq '.sections[].tables.attributed'\n\n\
     Without root nothing of the host is recorded, and all gaps stay unexplained.\n\
-    Exit status: 0 answered, 1 nothing could be measured, 2 wrong usage, 3 a finding of at least the severity of --fail-on.\n\
+    Exit status: 0 answered, 1 nothing could be measured, 2 wrong usage, 3 a finding at or above --fail-on.\n\
     With --json and without -o, no recording is kept.")]
 pub(super) struct Timer {
-    /// How long to look
+    /// Seconds to measure
     #[arg(long, value_name = "SECONDS", value_parser = length, default_value = "10")]
     seconds: u64,
-    /// Shortest gap that is noted
+    /// Shortest gap to report
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "20us")]
     threshold: Duration,
-    /// Look in a thread of this process, also where a guest could
+    /// Use a thread of this process, even where a guest could run
     #[arg(long)]
     in_process: bool,
-    /// Look in a guest that QEMU emulates, which takes no KVM; the recording is marked
+    /// Use a guest that QEMU emulates, without KVM; the recording is marked
     #[arg(long, conflicts_with = "in_process")]
     emulate: bool,
     /// KVM's device
@@ -141,7 +141,7 @@ fn measured(looked: &Gaps, plan: &Plan) -> Measured {
     let looked_ns: u64 = looked.looked.iter().map(ns).sum();
     let interference = looked.is_full.then(|| {
         let seconds = looked_ns as f64 / 1e9;
-        format!("so many gaps that there was no room for more after {seconds:.3} s; use a longer --threshold")
+        format!("too many gaps: the buffer was full after {seconds:.3} s; use a longer --threshold")
     });
     Measured {
         name: "gaps".to_owned(),

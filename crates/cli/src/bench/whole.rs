@@ -20,7 +20,7 @@ use std::path::Path;
     kvmscope bench macro --runs 5 --as L2 -o l2 -- iperf3 -c 192.168.1.1\n  \
     kvmscope bench macro --json -- true | jq '.sections[].tables.programs'\n\n\
     What CMD prints goes to stderr. Exits are those of all VMs of this host, and need root.\n\
-    Exit status: 0 answered, 1 nothing could be measured, 2 wrong usage, 3 a finding of at least the severity of --fail-on;\n\
+    Exit status: 0 answered, 1 nothing could be measured, 2 wrong usage, 3 a finding at or above --fail-on;\n\
     that of CMD if it fails. With --json and without -o, no recording is kept.")]
 pub(super) struct Macro {
     /// Number of runs; fewer than 3 give no interval

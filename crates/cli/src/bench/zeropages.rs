@@ -12,14 +12,14 @@ use labs::bench::zeropages::{Plan, memory_bytes};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Measure how fast one core finds pages of zeros, which a live migration does with all of a guest's memory
+/// Measure how fast one core finds zero pages, as a live migration does in all of a guest's memory
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     kvmscope bench zeropages\n  \
     kvmscope bench zeropages --launches 10 --cpu 3 -o zeros\n  \
     kvmscope bench zeropages --json | jq '.sections[].tables.scans'\n\n\
     Needs no root. Looks at 256 KiB in the cache, and at twice the last-level cache of memory if the machine has it to spare.\n\
-    Exit status: 0 answered, 1 nothing could be measured, 2 wrong usage, 3 a finding of at least the severity of --fail-on.\n\
+    Exit status: 0 answered, 1 nothing could be measured, 2 wrong usage, 3 a finding at or above --fail-on.\n\
     With --json and without -o, no recording is kept.")]
 pub(super) struct ZeroPages {
     #[command(flatten)]

@@ -18,8 +18,7 @@ pub(crate) struct MachineOptions {
     /// A recording, a directory that has proc and sys, an archive, or pasted text, - for stdin [default: this host, now]
     #[arg(value_name = "PATH", conflicts_with = "root", value_hint = ValueHint::AnyPath)]
     path: Option<PathBuf>,
-    /// A directory with proc and sys of a machine, or an archive of one, and its level; may be repeated to
-    /// compare levels
+    /// A directory with a machine's proc and sys, or an archive of one, and its level; repeatable, to compare levels
     #[arg(long, value_name = "[LEVEL=]DIR", value_parser = places::root, value_hint = ValueHint::DirPath)]
     root: Vec<Root>,
     /// Pasted text, such as the output of top, lscpu and virsh, in any mix, - for stdin; files are assumed to be
@@ -28,14 +27,14 @@ pub(crate) struct MachineOptions {
     paste: Vec<PathBuf>,
     #[command(flatten)]
     wishes: WishOptions,
-    /// Also compare settings with what real-time guests need; asked without it where vCPUs are on isolated CPUs or have a
-    /// real-time policy, or the kernel is PREEMPT_RT
+    /// Also compare settings with what real-time guests need; implied by vCPUs on isolated CPUs or with a real-time policy, and by a
+    /// PREEMPT_RT kernel
     #[arg(long)]
     realtime: bool,
     #[command(flatten)]
     budget: BudgetOption,
     /// Seconds between two samples of this host, from which CPU shares and waiting are computed; 0: a single sample
-    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds, conflicts_with_all = ["path", "paste"])]
+    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds, conflicts_with_all = ["path", "paste"], help_heading = None::<&'static str>)]
     span: Duration,
     #[arg(skip)]
     stdin: Stdin,

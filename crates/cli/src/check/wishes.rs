@@ -18,16 +18,16 @@ pub(super) struct WishOptions {
     #[arg(long, value_enum, value_name = "GOAL", default_value = "throughput")]
     goal: GoalName,
     /// Do not move this: a domain, a NIC's interrupts by its name, one interrupt (irq34), all interrupts (irqs), polling
-    /// threads (pmd), kernel work (kernel); may be repeated
+    /// threads (pmd), kernel work (kernel); repeatable
     #[arg(long, value_name = "NAME")]
     keep: Vec<String>,
     /// Keep threads of VMs and polling threads off these CPUs, such as 0-1; interrupts may use them
     #[arg(long, value_name = "CPUS", value_parser = cpus)]
     reserve: Option<CpuSet>,
-    /// Place this many polling threads of Open vSwitch, in place of those that run (PLC-PMDCOUNT)
+    /// Place this many polling threads of Open vSwitch instead of the running ones (PLC-PMDCOUNT)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pmd_cores: Option<u32>,
-    /// The same with as many as a plan of service chains takes: the TOML of `kvmscope plan chain`
+    /// Like --pmd-cores, with the number that a plan of service chains needs: the TOML of `kvmscope plan chain`
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "pmd_cores")]
     plan: Option<PathBuf>,
 }
@@ -37,7 +37,7 @@ pub(super) struct WishOptions {
 enum GoalName {
     /// Highest throughput
     Throughput,
-    /// A CPU of its own for each vCPU, without interrupts and kernel work
+    /// A dedicated CPU for each vCPU, without interrupts and kernel work
     Latency,
     /// Fewest cores
     Density,

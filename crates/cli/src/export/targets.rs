@@ -26,14 +26,14 @@ pub(super) struct Targets {
     /// Every table as a CSV file in DIR, and findings.csv
     #[arg(long, value_name = "DIR", group = "format", value_hint = ValueHint::DirPath)]
     pub csv: Option<PathBuf>,
-    /// Every table as a Parquet file in DIR, and findings.parquet (the full build has it)
+    /// Every table as a Parquet file in DIR, and findings.parquet (full build)
     #[arg(long, value_name = "DIR", group = "format", value_hint = ValueHint::DirPath)]
     pub parquet: Option<PathBuf>,
-    /// Every table as an Arrow IPC file in DIR, and findings.arrow (the full build has it)
+    /// Every table as an Arrow IPC file in DIR, and findings.arrow (full build)
     #[arg(long, value_name = "DIR", group = "format", value_hint = ValueHint::DirPath)]
     pub arrow: Option<PathBuf>,
-    /// Add every table to the partitioned Parquet data set in DIR, of many recordings, for kvmscope fleet report (the full
-    /// build has it); a recording that is there already is left as it is
+    /// Add every table to the partitioned Parquet data set in DIR, of many recordings, for kvmscope fleet report (full build); recordings
+    /// already in it are left unchanged
     #[arg(long, value_name = "DIR", group = "format", value_hint = ValueHint::DirPath)]
     pub dataset: Option<PathBuf>,
 }

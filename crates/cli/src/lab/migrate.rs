@@ -30,26 +30,26 @@ use std::time::Duration;
     kvmscope lab migrate --to-file --guests 4\n  \
     kvmscope lab migrate --hot 16M --rate 2000pages/s --order uniform --json\n\n\
     The guest is emulated (TCG): which pages are sent is real, how fast it computes is not. Both QEMUs end with this command, also if\n\
-    it is killed. What --network makes is removed at the end, also on Ctrl-C; after kill -9, by `kvmscope undo` or the next lab migrate --network.\n\
-    Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on,\n\
+    it is killed. Everything that --network creates is removed at the end, also on Ctrl-C; after kill -9, by `kvmscope undo` or the next lab migrate --network.\n\
+    Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding at or above --fail-on,\n\
     130 Ctrl-C.")]
 pub(super) struct Migrate {
     /// Memory of the guest; all but its hot pages are zeros
     #[arg(long, value_name = "BYTES", value_parser = memory, default_value = "128M")]
     ram: f64,
-    /// Memory that it writes to again and again
+    /// Memory that it keeps rewriting
     #[arg(long, value_name = "BYTES", value_parser = memory, default_value = "32M")]
     hot: f64,
-    /// What it dirties of that in a second
+    /// Rate at which it dirties that memory
     #[arg(long, value_name = "RATE", value_parser = dirtied, default_value = "8000pages/s")]
     rate: f64,
-    /// How it writes: in order, or anywhere
+    /// Order of writes: in order, or anywhere
     #[arg(long, value_name = "ORDER", default_value = "cyclic")]
     order: Written,
     /// QEMU's max-bandwidth
     #[arg(long, value_name = "RATE", value_parser = bandwidth, default_value = "100MB/s")]
     bandwidth: f64,
-    /// What the connection between both carries where that limit does not hold QEMU [default: tried first, with guests that write to nothing]
+    /// Rate of the connection without that limit [default: measured first, with guests that write nothing]
     #[arg(long, value_name = "RATE", value_parser = bandwidth)]
     link: Option<f64>,
     /// QEMU's downtime-limit
@@ -58,30 +58,29 @@ pub(super) struct Migrate {
     /// Cancel a migration that has not ended by then
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "60s")]
     patience: f64,
-    /// Watch the guest's heartbeat from outside, in memory that both sides share with this program; the first pass is slower for it
+    /// Watch the guest's heartbeat from outside, in memory shared with this program; slows the first pass
     #[arg(long)]
     observe: bool,
-    /// Send so many numbered packets a second to the guest, which sends them back (1000/s by default, or as many as it answers: most):
-    /// how long its network is dark.
-    /// Needs root; both sides are in network namespaces then, and the guest is moved by TCP
+    /// Measure how long the guest's network is dark: send this many numbered packets per second, which it returns (1000/s by default, or as
+    /// many as it answers: most). Needs root; both sides are then in network namespaces, and the guest is moved over TCP
     #[arg(long, value_name = "RATE|most", num_args = 0..=1, default_missing_value = "1000/s", value_parser = packets)]
     network: Option<Pace>,
-    /// How its memory goes over, one run by each: precopy, postcopy, multifd, zstd, xbzrle, auto-converge, or mapped-ram through a file
+    /// How its memory is sent, one run per method: precopy, postcopy, multifd, zstd, xbzrle, auto-converge, or mapped-ram through a file
     #[arg(long, value_name = "METHOD,METHOD", value_delimiter = ',', default_value = "precopy", value_parser = method)]
     method: Vec<Method>,
-    /// The QEMU that runs both sides [default: qemu-system-x86_64 in PATH]
+    /// QEMU program for both sides [default: qemu-system-x86_64 in PATH]
     #[arg(long, value_name = "PROGRAM")]
     qemu: Option<PathBuf>,
     /// Save guests to files instead, and wake them
     #[arg(long, conflicts_with_all = ["method", "observe", "network", "repeats", "bandwidth", "link", "limit", "patience"])]
     to_file: bool,
-    /// How many of them, at once
+    /// Number of guests, all at the same time
     #[arg(long, value_name = "N", default_value_t = 1, requires = "to_file", value_parser = clap::value_parser!(u32).range(1..=64))]
     guests: u32,
-    /// How often it is migrated by each method, each time anew
+    /// Number of migrations per method, each with a new guest
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     repeats: u32,
-    /// Where what it needs meanwhile lies [default: kvmscope in $XDG_CACHE_HOME or ~/.cache]
+    /// Directory for scratch files [default: kvmscope in $XDG_CACHE_HOME or ~/.cache]
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
     #[command(flatten)]
@@ -205,7 +204,7 @@ impl Migrate {
         };
         let ticks = tsc_hz / hot.pages_per_s;
         if !(1.0..=f64::from(u32::MAX)).contains(&ticks) {
-            bail!(WrongUse("the guest writes between 1 page a second and one each tick of its counter".to_owned()));
+            bail!(WrongUse("the guest can write from 1 page per second to 1 page per tick of its counter".to_owned()));
         }
         Ok(Settings {
             memory_bytes: self.whole_mebibytes() as u64,

@@ -30,10 +30,10 @@ use std::time::{Duration, Instant, SystemTime};
     kvmscope lab netns --dev1 em1 --ip1 10.1.72.62/16 --gw1 10.1.72.1 \\\n    \
     --dev2 em2 --ip2 10.2.72.62/16 --gw2 10.2.72.1\n\n\
     Needs root. Everything it creates is removed at the end, also on Ctrl-C; after kill -9, by `kvmscope undo`.\n\
-    Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on,\n\
+    Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding at or above --fail-on,\n\
     130 Ctrl-C.")]
 pub(super) struct Netns {
-    /// What carries packets between the two ends
+    /// Forwarder between the two ends
     #[arg(long, value_parser = described(FORWARDERS, Forwarder::name), default_value = "vhost")]
     forwarder: Forwarder,
     /// Sender: this program, or this host's iperf3
@@ -71,7 +71,7 @@ pub(super) struct Netns {
     gw2: Option<String>,
     #[command(flatten)]
     destination: DestinationOptions,
-    /// With --forwarder tap: where the guest's kernel is kept [default: kvmscope in $XDG_CACHE_HOME or ~/.cache]
+    /// With --forwarder tap: cache directory for the guest's kernel [default: kvmscope in $XDG_CACHE_HOME or ~/.cache]
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
     #[command(flatten)]

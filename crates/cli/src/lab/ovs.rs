@@ -16,7 +16,7 @@ use labs::ovs::{self, MOST_VNFS, Memory, Places, SIZES_BYTES, Search, Settings};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
-/// Measure what a chain of VNFs behind Open vSwitch with DPDK carries, without a NIC
+/// Measure the rate of a chain of VNFs behind Open vSwitch with DPDK, without a NIC
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     kvmscope lab ovs\n  \
@@ -27,30 +27,30 @@ use std::time::{Duration, SystemTime};
     kvmscope lab ovs --path veth --search ndr,pdr --vnfs 1 --size 64\n  \
     kvmscope lab ovs --path veth,bridge,macvtap --messages 64,512,65536 --vnfs 1\n  \
 \n\
-    Needs root. The switch is private, whatever switch this machine runs. Everything it creates is removed at the end, also on\n\
+    Needs root. The switch is private and independent of any switch on this machine. Everything it creates is removed at the end, also on\n\
     Ctrl-C; after kill -9, by `kvmscope undo` and the next `lab ovs`.\n\
-    Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on,\n\
+    Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding at or above --fail-on,\n\
     130 Ctrl-C.")]
 pub(super) struct Ovs {
-    /// Way of the packets: through all VNFs, one behind the other, or in and out of each
+    /// Route of the packets: through all VNFs in a row, or in and out of each
     #[arg(long, default_value = "chain", value_parser = described(PATTERNS, Traffic::name))]
     pattern: Traffic,
-    /// Number of VNFs; each of several is measured
+    /// Numbers of VNFs to measure
     #[arg(long, value_name = "N,N", value_delimiter = ',', default_value = "1,2", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_VNFS)))]
     vnfs: Vec<u32>,
-    /// Size of frames in bytes, FCS counted; each of several is measured
+    /// Frame sizes to measure, in bytes, FCS included
     #[arg(long, value_name = "BYTES,BYTES", value_delimiter = ',', default_value = "64,1518", value_parser = clap::value_parser!(u32).range(i64::from(*SIZES_BYTES.start())..=i64::from(*SIZES_BYTES.end())))]
     size: Vec<u32>,
     /// Length of each trial's window
     #[arg(long, value_name = "S", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=3_600))]
     seconds: u64,
-    /// What of each trial is discarded before its window
+    /// Time to discard at the start of each trial
     #[arg(long, value_name = "S", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=60))]
     warm_up: u64,
-    /// How often everything is measured, in turns
+    /// Number of times to measure everything, alternating
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     repeats: u32,
-    /// Keep packets in ordinary memory, where the machine has no huge pages to give
+    /// Keep packets in ordinary memory, if the machine has no free huge pages
     #[arg(long)]
     no_huge: bool,
     #[command(flatten)]

@@ -14,13 +14,13 @@ use std::time::Duration;
 /// What is measured on kernel paths.
 #[derive(Args)]
 pub(super) struct PathOptions {
-    /// Measure these paths of the kernel instead of Open vSwitch, in turns
+    /// Measure these paths of the kernel instead of Open vSwitch, alternating
     #[arg(long, value_parser = described(PATHS, Path::name), value_name = "PATH,PATH", value_delimiter = ',', conflicts_with_all = ["pattern", "no_huge", "seconds", "warm_up"])]
     path: Vec<Path>,
     /// Find the lower and upper bound of these rates: no frame lost, 0.5 % lost
     #[arg(long, value_parser = described(GOALS, |goal| goal.name), value_name = "GOAL,GOAL", value_delimiter = ',')]
     search: Vec<Goal>,
-    /// How bounds are searched
+    /// Search method
     #[arg(long, value_parser = described(METHODS, Method::name), default_value = "mlrsearch", requires = "search")]
     method: Method,
     /// With --path: measure TCP streams whose program writes messages of these sizes, by iperf3
@@ -42,7 +42,7 @@ const GOALS: [(Goal, &str); 2] = [(Goal::NDR, "No frame is lost"), (Goal::PDR, "
 
 const METHODS: [(Method, &str); 2] = [
     (Method::Mlr, "Multiple Loss Ratio Search: several trials of each rate, all goals at once"),
-    (Method::Binary, "Halves, one trial of each rate"),
+    (Method::Binary, "Bisection, one trial per rate"),
 ];
 
 impl PathOptions {

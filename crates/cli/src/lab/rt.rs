@@ -17,21 +17,21 @@ use std::path::PathBuf;
     kvmscope lab rt --seconds 2 --disturb stop --json\n\n\
     Needs root, to record this host. The guest is emulated: who took its time is real, how much is not.\n\
     Everything it creates is removed at the end, also on Ctrl-C; after kill -9, by `kvmscope undo` and the next lab.\n\
-    Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on,\n\
+    Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding at or above --fail-on,\n\
     130 Ctrl-C.")]
 pub(super) struct Rt {
-    /// What the host does beside the guest, which is idle but for the programs that measure (host_guest)
+    /// Load on the host next to the guest, which is idle except for the measuring programs (host_guest)
     #[arg(long, value_parser = described(ENVIRONMENTS, Environment::name), default_value = "idle_idle", value_name = "NAME")]
     environment: Environment,
-    /// How long each of the guest's four programs measures
+    /// Seconds that each of the guest's four programs measures
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=3_600))]
     seconds: u64,
-    /// What takes the vCPU's time on purpose, several times per second
+    /// Disturbance that takes the vCPU's time several times per second
     #[arg(long, value_parser = described(DISTURBANCES, Disturbance::name), default_value = "none", value_name = "WHAT")]
     disturb: Disturbance,
     #[command(flatten)]
     destination: DestinationOptions,
-    /// Where Debian's packages are kept [default: kvmscope in $XDG_CACHE_HOME or ~/.cache]
+    /// Cache directory for Debian's packages [default: kvmscope in $XDG_CACHE_HOME or ~/.cache]
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
     #[command(flatten)]

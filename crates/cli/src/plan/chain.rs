@@ -17,7 +17,7 @@ use host::Snapshot;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Predict what SR-IOV, OVS-DPDK and other datapaths carry, which resource binds, and how many cores they take
+/// Predict the rates of SR-IOV, OVS-DPDK and other datapaths, which resource limits them, and how many cores they take
 #[derive(Args)]
 #[command(allow_negative_numbers = true)]
 #[command(after_help = "Examples:\n  \
@@ -31,23 +31,23 @@ use std::path::{Path, PathBuf};
     kvmscope plan chain --vnfs 4,8 --size 64 --nic XL710 --hop 240+0.24 --vnf 180+0.1 --vnf-cores 2\n  \
     kvmscope plan chain --vnfs 8 --size 64 --nic XL710 --calibrate fixtures/channel\n  \
     kvmscope plan chain chain.toml --search\n\n\
-    What a hop of the switch costs must be measured (--calibrate, --hop); it is never assumed. docs/read/plan.md has the formulae.\n\
+    The cost of a hop of the switch must be measured (--calibrate, --hop); it is never assumed. docs/read/plan.md has the formulae.\n\
     Exit status: 0 answered, 1 no answer, 2 wrong usage, 3 the target is missed, or a finding of at least the severity of --fail-on.")]
 pub(super) struct ChainOptions {
-    /// A plan in TOML (docs/read/plan.md), in place of the options
+    /// A plan in TOML (docs/read/plan.md), instead of the options
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = [
         "vnfs", "size", "imix", "pattern", "nic", "link", "ports", "cards", "pcie", "mps", "mrrs", "iommu_small_pages", "remote_node",
         "hop", "pmd_cores", "ghz", "ingress", "vnf_pps", "vnf", "vnf_cores", "vhost_pps", "channel", "datapath", "must_migrate", "target",
         "from_host", "snapshot",
     ])]
     file: Option<PathBuf>,
-    /// VNFs of the chain, or VMs side by side with --pattern north-south; several answer one after the other
+    /// VNFs of the chain, or parallel VMs with --pattern north-south; a list is answered one by one
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = vnfs)]
     vnfs: Vec<u32>,
-    /// Bytes of a frame with its check sequence; several answer one after the other
+    /// Frame size in bytes, FCS included; a list is answered one by one
     #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = frame)]
     size: Vec<Frames>,
-    /// A mix of sizes, with how many frames have each: 64:7,594:4,1518:1
+    /// A mix of frame sizes with their weights: 64:7,594:4,1518:1
     #[arg(long, value_name = "MIX", value_parser = imix)]
     imix: Option<Frames>,
     /// Where packets go
@@ -59,7 +59,7 @@ pub(super) struct ChainOptions {
     /// Read cards, PCIe links, payloads and clocks of this host; --nic then names an interface, an address or a model
     #[arg(long)]
     from_host: bool,
-    /// The same of a snapshot: a recording, or a directory with proc and sys
+    /// Read the same from a snapshot: a recording, or a directory with proc and sys
     #[arg(long, value_name = "DIR", value_hint = ValueHint::AnyPath, conflicts_with = "from_host")]
     snapshot: Option<PathBuf>,
     /// Speed of a port: 40G [default: the card's]
@@ -68,7 +68,7 @@ pub(super) struct ChainOptions {
     /// Ports in use [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     ports: Option<u32>,
-    /// Cards like it: VFs are spread over them, neighbours of a chain on different ones, joined by a switch outside [default: 1]
+    /// Number of such cards: VFs are spread over them, neighbours of a chain on different cards, joined by an external switch [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     cards: Option<u32>,
     /// Generation and lanes of the card's link as negotiated: 3x8 [default: the card's]
@@ -86,7 +86,7 @@ pub(super) struct ChainOptions {
     /// The card is on another NUMA node than the VMs
     #[arg(long)]
     remote_node: bool,
-    /// Cycles of a hop of OVS-DPDK on this host, and more for each byte: 240+0.24
+    /// Cycles per hop of OVS-DPDK on this host, plus cycles per byte: 240+0.24
     #[arg(long, value_name = "CYCLES", value_parser = hop)]
     hop: Option<HopCost>,
     /// Recordings of `kvmscope lab ovs` (what a hop takes, and the clock) and of `kvmscope bench channel` (what rings take) on this host
@@ -98,40 +98,40 @@ pub(super) struct ChainOptions {
     /// Clock of these CPUs [default: 2.2, assumed]
     #[arg(long, value_name = "GHZ", value_parser = ghz)]
     ghz: Option<f64>,
-    /// What OVS-DPDK takes in from a port at most: '6 Mpps'
+    /// Maximum rate that OVS-DPDK takes from a port: '6 Mpps'
     #[arg(long, value_name = "RATE", value_parser = pps)]
     ingress: Option<f64>,
-    /// What one VNF forwards at most: '8 Mpps'
+    /// Maximum forwarding rate of one VNF: '8 Mpps'
     #[arg(long, value_name = "RATE", value_parser = pps)]
     vnf_pps: Option<f64>,
-    /// Cycles that a VNF takes for a packet, and more for each byte: 900+0.1
+    /// Cycles per packet in a VNF, plus cycles per byte: 900+0.1
     #[arg(long, value_name = "CYCLES", value_parser = hop)]
     vnf: Option<HopCost>,
     /// CPUs that all VNFs share [default: one each]; with --calibrate a VNF takes what testpmd took in the recording
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     vnf_cores: Option<u32>,
-    /// What one thread of vhost-net carries on this host: '0.8 Mpps'
+    /// Rate of one vhost-net thread on this host: '0.8 Mpps'
     #[arg(long, value_name = "RATE", value_parser = pps)]
     vhost_pps: Option<f64>,
-    /// Nanoseconds that a VNF takes to copy a frame into or out of a ring that it shares with the next one, and more for each byte: 14+0.02
+    /// Nanoseconds to copy a frame into or out of a ring shared with the next VNF, plus nanoseconds per byte: 14+0.02
     #[arg(long, value_name = "NS", value_parser = channel)]
     channel: Option<ChannelCost>,
-    /// With a recording of `bench channel`: the window of the rings, as table rates has it [default: none]
+    /// With a recording of `bench channel`: the window of the rings, as in table rates [default: none]
     #[arg(long, value_name = "WINDOW", requires = "calibrate")]
     channel_window: Option<String>,
-    /// With a recording of `bench channel`: frames that go over the rings at once [default: 32]
+    /// With a recording of `bench channel`: frames per batch over the rings [default: 32]
     #[arg(long, value_name = "FRAMES", requires = "calibrate", value_parser = clap::value_parser!(u32).range(1..=1024))]
     channel_batch: Option<u32>,
-    /// Datapaths to weigh [default: all, and VFs at the ends of OVS-DPDK]
+    /// Datapaths to compare [default: all, and VFs at the ends of OVS-DPDK]
     #[arg(long, value_name = "PATH", value_delimiter = ',', value_parser = path)]
     datapath: Vec<Datapath>,
-    /// Search designs with a path for each edge, and numbers of polling CPUs up to --pmd-cores: those that no other one beats
+    /// Search designs with a path for each edge and up to --pmd-cores polling CPUs, and print those that no other design beats
     #[arg(long)]
     search: bool,
-    /// Only designs whose VMs can be moved may meet the target
+    /// Accept only designs whose VMs can be migrated
     #[arg(long)]
     must_migrate: bool,
-    /// What the chain has to carry: '5 Mpps'
+    /// Required rate of the chain: '5 Mpps'
     #[arg(long, value_name = "RATE", value_parser = pps)]
     target: Option<f64>,
     #[arg(skip)]
@@ -215,10 +215,10 @@ impl ChainOptions {
             stated.calibrate(measured);
         }
         if switch && (self.hop.is_some() || self.ghz.is_some()) {
-            bail!(WrongUse("--hop and --ghz would not act beside a recording of lab ovs, which has both".to_owned()));
+            bail!(WrongUse("--hop and --ghz have no effect with a recording of lab ovs, which has both".to_owned()));
         }
         if rings && self.channel.is_some() {
-            bail!(WrongUse("--channel would not act beside a recording of bench channel".to_owned()));
+            bail!(WrongUse("--channel has no effect with a recording of bench channel".to_owned()));
         }
         if !rings && (self.channel_window.is_some() || self.channel_batch.is_some()) {
             bail!(WrongUse("--channel-window and --channel-batch need a recording of bench channel".to_owned()));

@@ -36,13 +36,13 @@ use std::path::{Path, PathBuf};
     With --vm or --survey, memory, zeros and what is dirtied are measured, if they are not stated (kvmscope bench memory).\n\
     A curve of the guest's working set (--curve) has a line for each window: its length and what was dirtied, `1s 32M`;\n\
     the passes of an earlier migration of it (record --migration, lab migrate) are one too.\n\
-    Exit status: 0 answered, 1 no answer, 2 wrong usage, 3 a finding of at least the severity of --fail-on,\n\
-    or a goal of --budget that the model breaks for certain.")]
+    Exit status: 0 answered, 1 no answer, 2 wrong usage, 3 a finding at or above --fail-on,\n\
+    or a goal of --budget that the model certainly breaks.")]
 pub(super) struct Migration {
-    /// Measure a VM that runs, by its name or the id of its process: what is not stated of it
+    /// Measure a running VM, by name or process id, for whatever is not stated
     #[arg(long, value_name = "NAME|PID", add = vms(), conflicts_with = "survey")]
     vm: Option<String>,
-    /// The same out of a recording of `bench memory`
+    /// The same from a recording of `bench memory`
     #[arg(long, value_name = "RECORDING")]
     survey: Option<PathBuf>,
     /// Memory of the guest
@@ -51,61 +51,61 @@ pub(super) struct Migration {
     /// How much of it is zeros: 0.6 or 60% [default: what was measured, else 0]
     #[arg(long, value_name = "SHARE", value_parser = share)]
     zero: Option<f64>,
-    /// What one core looks at in a second, searching for zeros, as `bench zeropages` measures
+    /// Rate at which one core scans for zeros, as measured by `bench zeropages`
     #[arg(long, value_name = "RATE", value_parser = bandwidth)]
     scan: Option<f64>,
-    /// How many channels are to compress by zstd, each with a CPU of its own; takes --vm or --survey
+    /// Number of channels that compress with zstd, each on its own CPU; needs --vm or --survey
     #[arg(long, value_name = "CHANNELS", value_parser = clap::value_parser!(u32).range(1..=255))]
     compress: Option<u32>,
-    /// Memory that the guest writes to again and again
+    /// Memory that the guest keeps rewriting
     #[arg(long, value_name = "BYTES", value_parser = memory, requires = "rate",
           required_unless_present_any = ["curve", "vm", "survey", "to_file"])]
     hot: Option<f64>,
-    /// What it dirties of that in a second: 160M/s, or 40000pages/s
+    /// Rate at which it dirties that memory: 160M/s, or 40000pages/s
     #[arg(long, value_name = "RATE", value_parser = dirtied, requires = "hot")]
     rate: Option<f64>,
-    /// How it writes: in order, anywhere, or in order where dirty bits are cleared as each pass begins
+    /// Order of writes: in order, anywhere, or in order with dirty bits cleared as each pass begins
     #[arg(long, value_name = "ORDER", default_value = "cyclic", conflicts_with = "curve")]
     order: Written,
-    /// Instead of --hot and --rate, what was measured: windows of time and what was dirtied in each, or a recording of an earlier migration
+    /// Measured working set instead of --hot and --rate: windows of time and what was dirtied in each, or a recording of an earlier
+    /// migration
     #[arg(long, value_name = "FILE|RECORDING", conflicts_with = "hot")]
     curve: Option<PathBuf>,
-    /// Ask about guests that are saved to files and woken
+    /// Predict saving guests to files and waking them instead
     #[arg(long, conflicts_with_all = ["hot", "rate", "curve", "bandwidth", "max_bandwidth", "limit", "throttle", "devices", "setup", "scan",
           "compress", "budget", "workload", "order"])]
     to_file: bool,
-    /// How many of them, at once
+    /// Number of guests, all at the same time
     #[arg(long, value_name = "N", default_value_t = 1, requires = "to_file", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     guests: u32,
-    /// What the file system writes and reads in a second
+    /// Rate at which the file system writes and reads
     #[arg(long, value_name = "RATE", value_parser = bandwidth, requires = "to_file", conflicts_with = "disk_of")]
     disk: Option<f64>,
-    /// The same, measured: a file of what all guests take, 1 GiB at most, is written to this directory, read and removed
+    /// Measure that rate: a file as large as all guests, 1 GiB at most, is written to this directory, read and removed
     #[arg(long, value_name = "DIR", requires = "to_file")]
     disk_of: Option<PathBuf>,
-    /// What link, scan and copy carry
+    /// Rate of link, scan and copy
     #[arg(long, value_name = "RATE", value_parser = bandwidth, required_unless_present = "to_file")]
     bandwidth: Option<f64>,
-    /// QEMU's max-bandwidth, where it is less
+    /// QEMU's max-bandwidth, if lower
     #[arg(long, value_name = "RATE", value_parser = bandwidth)]
     max_bandwidth: Option<f64>,
     /// QEMU's downtime-limit
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "300ms")]
     limit: f64,
-    /// How much of its time is taken from the guest meanwhile
+    /// Share of its time that is taken from the guest during the migration
     #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0")]
     throttle: f64,
-    /// What saving and loading devices adds to the dark time
+    /// Time that saving and loading devices adds to the dark time
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "0s")]
     devices: f64,
-    /// What setting up adds to the time in all
+    /// Time that setup adds to the total
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "0s")]
     setup: f64,
-    /// A recording of earlier runs that were predicted, or a directory of such recordings: how far off the model was moves the intervals; may be
-    /// repeated
+    /// A recording of earlier predicted runs, or a directory of such recordings: the model's past error shifts the intervals; repeatable
     #[arg(long, value_name = "DIR")]
     history: Vec<PathBuf>,
-    /// Write the prediction there, for `record --migration --prediction FILE`
+    /// Write the prediction to FILE, for `record --migration --prediction FILE`
     #[arg(long, value_name = "FILE")]
     keep: Option<PathBuf>,
     #[command(flatten)]
@@ -173,7 +173,7 @@ impl Migration {
                 (disk.write_bytes_per_s(), disk.read_bytes_per_s(), disk.bytes as f64 / (slowest_ns / 1e9))
             }
             (None, None) => {
-                bail!(WrongUse("say how fast the disk is: --disk 500MB/s, or --disk-of DIR to measure it".to_owned()))
+                bail!(WrongUse("state how fast the disk is: --disk 500MB/s, or --disk-of DIR to measure it".to_owned()))
             }
         };
         let cpus = std::thread::available_parallelism().map_or(1, |cpus| u32::try_from(cpus.get()).unwrap_or(u32::MAX));
@@ -192,7 +192,7 @@ impl Migration {
 
     fn memory(&self, survey: Option<&Survey>) -> anyhow::Result<Memory> {
         let pages = self.ram.map(|ram| ram / PAGE_MEMORY_BYTES).or(survey.map(|survey| survey.pages));
-        let Some(pages) = pages else { bail!(WrongUse("say how much memory the guest has: --ram 8G".to_owned())) };
+        let Some(pages) = pages else { bail!(WrongUse("state how much memory the guest has: --ram 8G".to_owned())) };
         let measured = survey.and_then(|survey| survey.zero()).map(|zero| zero.share);
         Ok(Memory { pages, zero_share: self.zero.or(measured).unwrap_or(0.0) })
     }
@@ -237,14 +237,14 @@ impl Migration {
                 if self.order == Written::Uniform { WorkingSet::Uniform(hot) } else { WorkingSet::Cyclic(hot) }
             }
             (None, None) => {
-                bail!(WrongUse("say what the guest dirties: --hot 64M --rate 160M/s, or --curve FILE".to_owned()))
+                bail!(WrongUse("state what the guest dirties: --hot 64M --rate 160M/s, or --curve FILE".to_owned()))
             }
         };
         if working_set.most_pages() > memory.pages {
             bail!(WrongUse("the guest cannot have more hot memory than --ram".to_owned()));
         }
         let Some(bandwidth) = self.bandwidth else {
-            bail!(WrongUse("say what the link carries: --bandwidth 10Gbit".to_owned()))
+            bail!(WrongUse("state the rate of the link: --bandwidth 10Gbit".to_owned()))
         };
         let bytes_per_s = self.max_bandwidth.map_or(bandwidth, |most| most.min(bandwidth));
         // Windows of QEMU's limit tell only where the link carries more.
@@ -313,9 +313,7 @@ fn curve(path: &Path) -> anyhow::Result<Measured> {
     let measured = Measured::of(&migration::measured::points(&migrations));
     Ok(measured.ok_or_else(|| {
         let place = path.display();
-        WrongUse(format!(
-            "{place}: no pass of a migration in it tells what the guest dirtied while it was not throttled"
-        ))
+        WrongUse(format!("{place}: it has no pass of a migration without throttling, which the working set needs"))
     })?)
 }
 

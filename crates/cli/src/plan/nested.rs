@@ -25,7 +25,7 @@ use std::path::PathBuf;
     kvmscope plan nested --ghz 2.4 --c1 1350 --d 16400 --rate TSC_DEADLINE=8000 --with shadow,timers\n  \
     kvmscope plan nested --bench fixtures/bench-svm --arch svm --ghz 2.4 --rate CPUID=500\n\n\
     The cost that nesting adds to an exit (--d) must be measured on the host, with kvmscope bench exits; it is never assumed.\n\
-    Exit status: 0 answered, even if inputs are missing, 1 no answer, 2 wrong usage, 3 a finding of at least the severity of --fail-on.")]
+    Exit status: 0 answered, even if inputs are missing, 1 no answer, 2 wrong usage, 3 a finding at or above --fail-on.")]
 pub(super) struct Nested {
     /// A recording of the host: its rates, chains and times are used; with --c1, or if L1 recorded itself, only its rates
     #[arg(value_name = "PATH")]
@@ -33,13 +33,13 @@ pub(super) struct Nested {
     /// Exits per second of one vCPU: CPUID=5000; IO@user=300 if the VMM handles them; L1:MSR=2000 for exits of L1
     #[arg(long, value_name = "REASON=N", value_parser = rate, conflicts_with = "path")]
     rate: Vec<Rate>,
-    /// A recording of `kvmscope bench exits` on that host, for those of --c1, --d and --cost that are not given
+    /// A recording of `kvmscope bench exits` on that host, for values of --c1, --d and --cost that are not stated
     #[arg(long, value_name = "DIR")]
     bench: Option<PathBuf>,
     /// Cycles of a CPUID exit at L1, or a range: 1300..1400
     #[arg(long, value_name = "CYCLES", value_parser = cycles)]
     c1: Option<Estimate>,
-    /// Cycles of a CPUID exit at L2; nesting adds this less --c1
+    /// Cycles of a CPUID exit at L2; nesting adds the difference to --c1
     #[arg(long, value_name = "CYCLES", value_parser = cycles, conflicts_with = "d", requires = "c1")]
     c2: Option<Estimate>,
     /// Cycles that nesting adds to an exit

@@ -33,11 +33,11 @@ pub(super) struct Beside {
     /// Also record LTTng's KVM and scheduler events
     #[arg(long)]
     lttng: bool,
-    /// Also watch a live migration that others make, through a socket of QEMU's machine protocol or by the name or process id of a VM;
-    /// may be repeated, for source and target. Ends with the last one that is watched, if neither --seconds nor CMD says when
+    /// Also watch a live migration, through a QMP socket or by the name or process id of a VM; repeatable, for source and target. Without
+    /// --seconds and CMD, ends with the last migration
     #[arg(long, value_name = "SOCKET|VM")]
     migration: Vec<String>,
-    /// With --migration: what was said before, as `plan migration --keep` wrote it; `report` compares
+    /// With --migration: the prediction that `plan migration --keep` wrote; `report` compares
     #[arg(long, value_name = "FILE", requires = "migration")]
     prediction: Option<PathBuf>,
     /// Do not take snapshots of this host before and after

@@ -29,22 +29,22 @@ const LEAST_ROOM_KIB: u64 = 16 << 10;
 #[derive(Args)]
 #[command(next_help_heading = "Flight recorder")]
 pub(super) struct FlightOptions {
-    /// Record without end, and keep only what happened last
+    /// Record continuously, and keep only the most recent events
     #[arg(long, conflicts_with_all = ["perf", "lttng"])]
     flight: bool,
-    /// How much is kept of what happened before the end
+    /// How much time before the end to keep
     #[arg(long, value_name = "TIME", value_parser = kept, default_value = "10s", requires = "flight")]
     keep: Duration,
-    /// Most that kept events may take on disk; where they need more, less time is kept
+    /// Maximum disk space for kept events; if they need more, less time is kept
     #[arg(long, value_name = "SIZE", value_parser = room, default_value = "1G", requires = "flight")]
     keep_size: u64,
     /// End when a vCPU breaks this budget: kvm4nfv-2015, kvm4nfv-future, or a file (docs/read/latency.md)
     #[arg(long, value_name = "NAME|FILE", add = budgets(), requires = "flight")]
     stop_on: Option<PathBuf>,
-    /// End on signal SIGUSR1, or at a line written into the named pipe DIR/trigger; may be repeated
+    /// End on signal SIGUSR1, or at a line written into the named pipe DIR/trigger; repeatable
     #[arg(long, value_enum, value_name = "SIGUSR1|fifo", hide_possible_values = true, requires = "flight")]
     trigger: Vec<Trigger>,
-    /// How long to go on after a breach or a trigger
+    /// How long to continue after a breach or a trigger
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "200ms", requires = "flight")]
     after: Duration,
 }
@@ -155,7 +155,7 @@ impl Flight {
                 return Ok(Ended { by: EndedBy::Breach, text: format!("a breach: {}", seen.line(trace)?) });
             }
             (Some((Told::Trigger(text), _)), _) => return Ok(Ended { by: EndedBy::Trigger, text }),
-            (None, EndedBy::Time) => "the end of its time",
+            (None, EndedBy::Time) => "its time limit",
             (None, EndedBy::Command) => "the end of its command",
             (None, EndedBy::Signal | EndedBy::Trigger | EndedBy::Breach) => "a signal",
         };
@@ -186,6 +186,6 @@ fn room(text: &str) -> Result<u64, String> {
     match kib.checked_mul(1 << 10) {
         Some(bytes) if kib >= LEAST_ROOM_KIB => Ok(bytes),
         Some(_) => Err("16M is the minimum".to_owned()),
-        None => Err("that is more than any disk has".to_owned()),
+        None => Err("that is larger than any disk".to_owned()),
     }
 }

@@ -21,10 +21,10 @@ use std::path::PathBuf;
 pub(crate) struct JudgeOptions {
     #[command(flatten)]
     budget: BudgetOption,
-    /// Exit with status 3 also if a goal of the budget is INCONCLUSIVE or NOT MEASURED, not only if one is FAIL
+    /// Also exit with status 3 if a goal of the budget is INCONCLUSIVE or NOT MEASURED, not only on FAIL
     #[arg(long, help_heading = "Judge by a latency budget")]
     strict: bool,
-    /// Also write the verdicts on the goals of the budget to FILE, as JUnit XML
+    /// Also write the verdicts of the budget to FILE, as JUnit XML
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Judge by a latency budget")]
     junit: Option<PathBuf>,
 }
@@ -48,7 +48,7 @@ impl JudgeOptions {
     pub(crate) fn end(&self, suites: &[Suite], exit: Exit, interrupt: &Interrupt) -> anyhow::Result<Exit> {
         if suites.is_empty() && (self.strict || self.junit.is_some()) {
             let why =
-                "--strict and --junit are about a budget: name one with --budget, because no recording carries one";
+                "--strict and --junit need a budget: name one with --budget, because no recording has one of its own";
             return Err(WrongUse(why.to_owned()).into());
         }
         if let Some(file) = &self.junit {

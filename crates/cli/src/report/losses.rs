@@ -7,7 +7,7 @@ use clap::Args;
 #[derive(Args)]
 #[command(next_help_heading = "Lost time")]
 pub(super) struct LossArguments {
-    /// Count the time from exit to entry also while the guest had halted
+    /// Also count the time from exit to entry while the guest was halted
     #[arg(long)]
     include_hlt: bool,
 }

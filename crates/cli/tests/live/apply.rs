@@ -113,7 +113,7 @@ fn what_was_changed_twice_comes_back_to_what_was_before_both() {
     let oldest = listed.lines().rfind(|line| line.starts_with("apply-")).unwrap().split_whitespace().next().unwrap();
     let refused = kvmscope(&journal, &["undo", oldest]);
     assert!(
-        refused.status.code() == Some(1) && said(&refused).contains(" first, or undo all at once"),
+        refused.status.code() == Some(1) && said(&refused).contains(" first, or undo all together"),
         "{}",
         said(&refused)
     );

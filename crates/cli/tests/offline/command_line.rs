@@ -84,7 +84,7 @@ fn machines_of_one_level_need_names() {
     let file = directory.path().join("a");
     fs::write(&file, b" CPU 0/KVM-170 [000] d..1. 1.000010: kvm_entry: vcpu 0, rip 0x1000\n").unwrap();
     let part = format!("L1={}", utf8(&file));
-    fails(&["report", "--part", &part, "--part", &part], 2, &["L1 is given twice", "L1:web="]);
+    fails(&["report", "--part", &part, "--part", &part], 2, &["L1 occurs twice", "L1:web="]);
     // A program that failed leaves a text that is neither a second trace nor a result.
     let failed = directory.path().join("tl.txt");
     fs::write(&failed, b"Failed to apply CPUs config\n").unwrap();

@@ -125,7 +125,7 @@ fn every_help_has_the_same_lines() {
         assert_eq!(lines(command), first, "{command:?}");
         let help = kvmscope(command, &["--help"]).1;
         let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(words.contains("3 a finding of at least the severity of --fail-on"), "{command:?}: {words}");
+        assert!(words.contains("3 a finding at or above --fail-on"), "{command:?}: {words}");
     }
 }
 

@@ -142,5 +142,5 @@ fn the_passes_of_an_earlier_migration_are_a_curve() {
         "--curve",
         concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/migrate-logs"),
     ]);
-    assert!(code == 2 && why.contains("no pass of a migration in it tells what the guest dirtied"), "{code}: {why}");
+    assert!(code == 2 && why.contains("no pass of a migration without throttling"), "{code}: {why}");
 }

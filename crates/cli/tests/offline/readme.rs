@@ -36,6 +36,8 @@ fn every_command_of_the_cookbook_runs() {
     let blocks = blocks(&cookbook);
     let commands: usize = blocks.iter().map(|block| block.matches("kvmscope report").count()).sum();
     assert!(commands >= 6, "the cookbook shows {commands} commands that run");
+    let evenings = blocks[0].lines().filter(|line| line.starts_with("# ")).count();
+    assert!(evenings >= 10, "the cookbook begins with {evenings} evenings");
     // A reader who tries a command again stands in the same folder.
     for block in blocks.iter().chain(&blocks) {
         let script = format!("set -e\n{block}");

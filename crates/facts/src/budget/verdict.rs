@@ -196,7 +196,7 @@ impl fmt::Display for Doubt {
             Doubt::NotTold(metric) => write!(f, "nothing of the migration tells {}", metric.words()),
             Doubt::AsReported { reported_ns } => write!(
                 f,
-                "only the source's own account is known, {}, and the guest may have stood still for less or more",
+                "only the source's own account is known, {}, and the guest may have been stopped for less or more",
                 exact(*reported_ns)
             ),
             Doubt::Workload(workload) => write!(

@@ -46,7 +46,7 @@ pub(crate) fn domain_of(command: &str, name: &str, place: &str) -> Domain {
             }
             "rtc" if of("base") == Some("localtime") && !shows_hyperv => {
                 domain.windows =
-                    Some(Fact::new("its clock is in local time, and -cpu has no hv- word".to_owned(), place));
+                    Some(Fact::new("its clock is in local time, and -cpu has no hv- flag".to_owned(), place));
             }
             "readconfig" => domain.read_config = of("type").map(str::to_owned),
             "mem-path" => domain.huge_pages |= kind.contains("hugepages"),

@@ -204,6 +204,6 @@ mod tests {
         let quoted: String = json.lines().map(|line| format!("> {line}\n")).collect();
         assert_eq!(of(&quoted), table);
         let cut = read(&[("t".to_owned(), json[..json.len() - 8].to_owned())]);
-        assert!(cut.topology.cpus.is_empty() && cut.unread[0].contains("has no end"), "{:?}", cut.unread);
+        assert!(cut.topology.cpus.is_empty() && cut.unread[0].contains("is not closed"), "{:?}", cut.unread);
     }
 }

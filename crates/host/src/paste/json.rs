@@ -19,7 +19,7 @@ pub(super) fn object(text: &Text<'_>, at: usize, key: &str, pasted: &mut Pasted)
         Some((Value::Null, lines))
     };
     let Some(lines) = length(text, at) else {
-        return refuse("this JSON has no end, so it was not read".to_owned(), 1);
+        return refuse("this JSON is not closed, so it was not read".to_owned(), 1);
     };
     let object = text.lines[at..at + lines].join("\n");
     if object.len() > budget::JSON_BYTES {

@@ -14,7 +14,7 @@ pub(super) fn add(mut told: Domain, is_named: bool, place: &str, pasted: &mut Pa
         let differs = list(&differs);
         if is_named {
             pasted.unread(format!(
-                "{place}: something else was said of {} before ({differs}); what stands last counts",
+                "{place}: an earlier line contradicts it about {} ({differs}); the last one counts",
                 told.name
             ));
         } else {
@@ -27,7 +27,7 @@ pub(super) fn add(mut told: Domain, is_named: bool, place: &str, pasted: &mut Pa
             }
             told.name = free.unwrap_or_default();
             pasted.unread(format!(
-                "{place}: a definition without a name that contradicts the one before it ({differs}): it was kept apart as {}, another VM or \
+                "{place}: a definition without a name that contradicts the one before it ({differs}): it was kept separately as {}, another VM or \
                  the same at another time",
                 told.name
             ));

@@ -71,18 +71,16 @@ fn cut(text: &Text<'_>, at: usize, name: &str, pasted: &mut Pasted) -> usize {
     if OF_PARTS.contains(&name) {
         let (xml, lines) = closed(text, at);
         if lines > 1 {
-            pasted.unread(format!(
-                "{place}: <{name}> has no end: what stands in it was read, and what was cut off is unknown"
-            ));
+            pasted.unread(format!("{place}: <{name}> is not closed: its contents were read, the rest is unknown"));
             add(&xml, text, at, pasted);
             return lines;
         }
     }
     if name != "domain" {
-        pasted.unread(format!("{place}: <{name}> has no end, so it was not read"));
+        pasted.unread(format!("{place}: <{name}> is not closed, so it was not read"));
         return 1;
     }
-    pasted.unread(format!("{place}: <domain> has no end: what stands in it was read, and what was cut off is unknown"));
+    pasted.unread(format!("{place}: <domain> is not closed: its contents were read, the rest is unknown"));
     let called = |line: usize| text.at(line).strip_prefix("<name>")?.strip_suffix("</name>");
     let Some(line) = (at + 1..at + HEAD).find(|line| called(*line).is_some()) else { return 1 };
     pasted.domain = called(line).unwrap_or_default().to_owned();
@@ -99,7 +97,7 @@ mod tests {
         let text = "<domain type='kvm' id='1'>\n  <name>win-1</name>\n  <vcpu placement='static'>8</vcpu>\n  <sysinfo type='smbios'>\n";
         let machine = read(&[("t".to_owned(), text.to_owned())]);
         assert_eq!((machine.domains[0].name.as_str(), machine.domains[0].vcpus), ("win-1", Some(8)));
-        assert!(machine.unread[0].contains("what was cut off is unknown"), "{:?}", machine.unread);
+        assert!(machine.unread[0].contains("the rest is unknown"), "{:?}", machine.unread);
         let code = "`<interface type='bridge'>\n<source bridge='br0'/>\n<model type='virtio'/>\n</interface>`\n";
         let machine = read(&[("t".to_owned(), code.to_owned())]);
         assert_eq!(machine.domains[0].interfaces[0].source.as_deref(), Some("br0"), "{:?}", machine.strange);

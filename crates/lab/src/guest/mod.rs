@@ -62,7 +62,7 @@ pub fn open(device: &Path) -> Result<Kvm, Error> {
     })?;
     match kvm.get_api_version() {
         version if version == KVM_API_VERSION as i32 => Ok(kvm),
-        version => Err(Error::Absent(format!("{} speaks KVM API {version}, not 12", device.display()))),
+        version => Err(Error::Absent(format!("{} has version {version} of KVM's API, not 12", device.display()))),
     }
 }
 

@@ -83,7 +83,7 @@ impl Directory {
         };
         made().map_err(|error| {
             Error::Denied(format!(
-                "{}: {error}; the journal that undoes changes must be writable: run as root, or name another place with \
+                "{}: {error}; the journal that undoes changes must be writable: run as root, or name another directory with \
                  --journal DIR",
                 path.display()
             ))

@@ -89,7 +89,7 @@ fn answer(qmp: &mut Qmp, takes: Duration, watch: &Watch<'_>) -> Result<u64, Erro
         }
         if Instant::now() > until {
             return Err(Error::TimedOut(format!(
-                "QEMU has not told how much is dirtied {} s after it should",
+                "QEMU did not report how much is dirtied within {} s of the expected time",
                 COMPARES.as_secs()
             )));
         }

@@ -72,7 +72,7 @@ pub(super) fn guest_memory(maps: &str, told: Option<u64>) -> Result<Vec<Mapping>
     }
     match told {
         Some(told) if taken < told => Err(Error::Malformed(format!(
-            "the guest has {} MiB of memory by its command line, and only {} MiB of its process can be that",
+            "the command line gives the guest {} MiB of memory, but only {} MiB of its process can be that",
             told >> 20,
             taken >> 20
         ))),

@@ -81,7 +81,7 @@ impl Memory {
         let at = (region.mapping.begin / PAGE_BYTES + first) * 8;
         self.pagemap
             .read_exact_at(&mut words, at)
-            .map_err(|error| Error::refused("the pages of the process cannot be told (pagemap)", error))?;
+            .map_err(|error| Error::refused("the pages of the process cannot be read (pagemap)", error))?;
         for (state, word) in states.iter_mut().zip(words.chunks_exact(8)) {
             *state = with_word(*state, u64::from_le_bytes(word.try_into().unwrap_or_default()));
         }
@@ -167,7 +167,7 @@ fn file_of(directory: &Path, mapping: &Mapping) -> Result<File, Error> {
     let found = paths.find_map(|path| File::open(path).ok().filter(is_it));
     found.ok_or_else(|| {
         Error::Denied(format!(
-            "{}: the guest's memory lies in this file, which only root may open by way of its process",
+            "{}: the guest's memory is in this file, which only root may open through its process",
             mapping.path
         ))
     })

@@ -12,8 +12,7 @@ use crate::tracefs::Vm;
 use std::path::{Path, PathBuf};
 
 /// What to do where there is no monitor, or it is taken.
-pub(super) const ADVICE: &str = "Start QEMU with a monitor for this (-qmp unix:PATH,server=on,wait=off, beside the one that is used), or name a VM of libvirt's, \
-     whose events virsh passes on";
+pub(super) const ADVICE: &str = "Start QEMU with another monitor (-qmp unix:PATH,server=on,wait=off), or name a VM of libvirt, whose events virsh forwards";
 
 const OF_LIBVIRT: &str = "charmonitor";
 
@@ -38,7 +37,7 @@ pub(super) fn of(proc: &Path, vm: &Vm) -> Result<Vec<Monitor>, Error> {
     };
     let found: Vec<Monitor> = in_words(&words, &name).into_iter().map(seen).collect();
     if found.is_empty() {
-        return Err(Error::WrongUse(format!("the QEMU of {name} has no monitor of its machine protocol. {ADVICE}")));
+        return Err(Error::WrongUse(format!("the QEMU of {name} has no QMP monitor. {ADVICE}")));
     }
     Ok(found)
 }

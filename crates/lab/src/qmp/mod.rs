@@ -44,7 +44,7 @@ impl Qmp {
     pub fn connect(path: &Path, patience: Duration, clock_ns: fn() -> u64) -> Result<Self, Error> {
         let until = Instant::now() + patience;
         let stream = UnixStream::connect(path).map_err(|source| match source.kind() {
-            ErrorKind::ConnectionRefused => refused(path, "nobody listens; has QEMU ended?"),
+            ErrorKind::ConnectionRefused => refused(path, "no process is listening; has QEMU ended?"),
             _ => Error::Io { path: path.to_owned(), source },
         })?;
         let mut qmp = Self {
@@ -188,7 +188,7 @@ impl Qmp {
     fn message(&mut self) -> Result<Value, Error> {
         let line = std::mem::take(&mut self.begun);
         let message: Value = serde_json::from_slice(&line)
-            .map_err(|error| refused(&self.path, format!("what it says is no JSON: {error}")))?;
+            .map_err(|error| refused(&self.path, format!("its answer is not JSON: {error}")))?;
         self.messages.push(Message { at_ns: (self.clock_ns)(), way: Way::FromQemu, message: message.clone() });
         Ok(message)
     }

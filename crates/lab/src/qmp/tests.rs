@@ -5,7 +5,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const GREETING: &str =
     r#"{"QMP": {"version": {"qemu": {"micro": 22, "minor": 2, "major": 7}, "package": ""}, "capabilities": []}}"#;
 
-/// A QEMU that greets, then answers each command by what `answers` says of its name and id, in pieces of `piece` bytes.
+/// A QEMU that greets, then which answers each command by what `answers` says of its name and id, in pieces of `piece` bytes.
 fn fake(piece: usize, answers: impl Fn(&str, &Value) -> String + Send + 'static) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("qmp");
@@ -71,7 +71,7 @@ fn one_that_does_not_answer_and_one_that_is_none_are_told_apart() {
     assert!(error.contains("no answer to hang within"), "{error}");
     let (folder, path) = fake(4096, |_, _| "no JSON\n".to_owned());
     let error = Qmp::connect(&path, PATIENCE, || 0).err().unwrap().to_string();
-    assert!(error.contains("no JSON"), "{error}");
+    assert!(error.contains("not JSON"), "{error}");
     let error = Qmp::connect(&folder.path().join("none"), PATIENCE, || 0).err().unwrap().to_string();
     assert!(error.contains("none"), "{error}");
 }

@@ -36,10 +36,7 @@ impl Live for PmdMask {
         let now = self.read()?.value;
         let words = |cpus: &str| if cpus.is_empty() { "none".to_owned() } else { cpus.to_owned() };
         let refused = || {
-            Error::refused(
-                "polling threads",
-                format_args!("{} were asked for, and it is {}", words(value), words(&now)),
-            )
+            Error::refused("polling threads", format_args!("{} was requested, but it is {}", words(value), words(&now)))
         };
         self.same(value, &now).then_some(()).ok_or_else(refused)
     }

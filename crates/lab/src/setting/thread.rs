@@ -179,7 +179,7 @@ pub fn set_affinity(tid: u32, cpus: &CpuSet) -> Result<(), Error> {
         return Err(Error::refused(
             format_args!("thread {tid}"),
             format_args!(
-                "CPUs {cpus} were asked for and the kernel gave {got}: its cpuset has no others; widen that first"
+                "CPUs {cpus} were requested, but the kernel set {got}: the cpuset has no others; widen it first"
             ),
         ));
     }

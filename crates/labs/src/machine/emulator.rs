@@ -73,7 +73,7 @@ impl Emulator<'_> {
                 heard += 1;
                 (last, last_heard) = (format!("\"{line}\""), Instant::now());
                 if let Some(why) = line.strip_prefix(inside::FAILED) {
-                    return Err(Error::Died(format!("the lab's machine says: {why}")));
+                    return Err(Error::Died(format!("the lab's machine reported: {why}")));
                 }
                 if line == inside::DONE {
                     done_since = Some(Instant::now());
@@ -106,7 +106,7 @@ impl Emulator<'_> {
             }
             if last_heard.elapsed() > self.silence {
                 let silence = self.silence.as_secs();
-                let why = format!("{name}'s machine said nothing for {silence} s after {last}");
+                let why = format!("{name}'s machine printed nothing for {silence} s after {last}");
                 return Err(Error::TimedOut(format!("{why}; {AGAIN}{}", console.end())));
             }
             std::thread::sleep(EVERY);

@@ -179,7 +179,7 @@ impl Page {
             let since = Instant::now();
             while self.word(Word::Answered).load(Ordering::Acquire) != question {
                 if since.elapsed() > PATIENCE {
-                    return Err(Error::TimedOut("the guest does not say what its counter shows".to_owned()));
+                    return Err(Error::TimedOut("the guest does not report its counter".to_owned()));
                 }
             }
             let after = tsc().unwrap_or(0);

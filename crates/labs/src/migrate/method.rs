@@ -74,7 +74,7 @@ pub(super) fn require(
     program: &Path,
 ) -> Result<(), Error> {
     let besides = besides.filter(|name| !abilities.has_capability(name));
-    let besides = besides.map(|name| format!("what is to go wrong needs capability {name}"));
+    let besides = besides.map(|name| format!("this fault needs capability {name}"));
     let lacks: Vec<String> = methods.iter().filter_map(|method| lacks(*method, abilities)).chain(besides).collect();
     if lacks.is_empty() {
         return Ok(());

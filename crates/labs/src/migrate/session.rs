@@ -301,7 +301,7 @@ fn has_resumed(target: &mut Qemu) -> Result<(), Error> {
         }
     }
     Err(Error::TimedOut(format!(
-        "the guest did not run on the target after {} s; it says: {}",
+        "the guest did not run on the target after {} s; it reports: {}",
         RESUME.as_secs(),
         target.words().trim()
     )))

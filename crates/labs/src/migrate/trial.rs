@@ -63,7 +63,7 @@ pub(super) fn run(
 fn once(settings: &Settings, cache: &Path, journal: &Journal, watch: &mut Watch<'_>) -> Result<Trial, Error> {
     let scratch = Scratch::new(cache)?;
     let Ran { source, target, .. } = super::moved(settings, Method::Precopy, scratch.path(), journal, watch)?;
-    let why = "a guest that writes to nothing did not move; state what the connection carries: --link RATE";
+    let why = "a guest that writes nothing did not move; state the rate of the connection: --link RATE";
     Trial::of(&source, &target).ok_or_else(|| Error::Malformed(why.to_owned()))
 }
 

@@ -130,7 +130,7 @@ impl Searcher<'_> {
         let polled = pmd::read(&performance).into_iter().find(|pmd| pmd.cpu == Some(self.trial.seats.pmd));
         let told = polled.and_then(|pmd| Some((pmd.packets? as f64, pmd.used_cycles?.max(1) as f64 / bed.ticks.hz)));
         let Some((packets, took_s)) = told else {
-            return Err(Error::Malformed("the polling thread does not tell its packets and cycles".to_owned()));
+            return Err(Error::Malformed("the polling thread does not report its packets and cycles".to_owned()));
         };
         let offered_pps = packets * share / took_s;
         let took_ns = if offered_pps > 0.0 { (sent as f64 * 1e9 / offered_pps) as u64 } else { 0 };

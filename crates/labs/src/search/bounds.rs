@@ -37,7 +37,7 @@ pub(crate) fn bounds(searched: Searched<'_>, outcome: &Outcome, found: &Found) -
             (None, Some(_)) => format!("the sender did not hold {pps} pps to 0.1 %, so there is no lower bound"),
             (Some(_), _) => format!("the sender did not hold {pps} pps to 0.1 %, so there is no upper bound"),
         },
-        Ended::Stolen => "the machine below took more than 2 % of the CPUs' time in trial after trial".to_owned(),
+        Ended::Stolen => "the hypervisor below took more than 2 % of the CPUs' time in trial after trial".to_owned(),
         Ended::Trials => format!("the bounds were not closed within {trials} trials"),
     };
     RateBounds {

@@ -188,7 +188,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "NST-KVMCLOCK",
         per: "machine",
-        looks_at: "The flag of kvm-clock that says whether it is stable between CPUs.",
+        looks_at: "The flag of kvm-clock for stability between CPUs.",
         requires: &[FactKind::Clocksource],
         why: "KVM marks its clock as stable only if its own host uses the TSC, or Hyper-V's TSC page. Otherwise the \
               vDSO cannot use it, and every clock read is a system call.",

@@ -61,7 +61,7 @@ pub(super) fn witness(asked: Option<&str>, opened: &Opened) -> Result<Option<Lev
 pub(super) async fn by_no_witness(request: Request, next: Next) -> Result<Response, Refused> {
     let mut asked = request.uri().query().unwrap_or_default().split('&');
     if asked.any(|pair| pair.split('=').next() == Some("witness")) {
-        let sentence = "`witness=` says whose record counts in report, tables, sections, compared and metrics; this answer does not \
+        let sentence = "`witness=` selects whose record counts in report, tables, sections, compared and metrics; this answer does not \
                         depend on it: leave it out";
         return Err(Refused::wrong(sentence));
     }

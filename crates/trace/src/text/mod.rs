@@ -315,7 +315,7 @@ impl TextPieces<'_> {
     /// A line of somebody's, between events.
     fn remark(&self, offset: u64, length: usize) -> Problem {
         let file = self.text.facts.path.display().to_string();
-        let text = "some lines of the text tell of no event and were not read";
+        let text = "some lines of the text are not events and were not read";
         let (offset, bytes_skipped) = (Some(offset), length as u64);
         Problem { offset, bytes_skipped, ..Problem::remark(file, "a line of a printed trace", "others", text) }
     }

@@ -96,7 +96,7 @@ pub(super) fn bound_unpacked(indexes: &mut [Vec<Index>], name: &str) {
             largest = index.places.iter().map(|place| place.size).max().unwrap_or(0);
             let (expected, found) = ("pieces of plausible size", format!("one of {} bytes", place.size));
             let text = format!(
-                "{name}: CPU {}: from byte {:#x} on the data unpacks to more than can be of a trace; {skipped} bytes of it \
+                "{name}: CPU {}: from byte {:#x} on the data unpacks to more than a trace can have; {skipped} bytes of it \
                  are skipped",
                 index.cpu, place.offset
             );

@@ -200,7 +200,7 @@ fn pressure_of_memory_says_what_it_comes_from() {
     };
     let memory = (GaugeKind::PressureSome, "memory, 10 s", 0.5);
     let stalls = &of(&[memory, (GaugeKind::CompactionStalls, "", 3_000.0)])[0];
-    assert!(stalls.title.ends_with("3,000 allocations a second waited for compaction"), "{}", stalls.title);
+    assert!(stalls.title.ends_with("3,000 allocations per second waited for compaction"), "{}", stalls.title);
     assert!(stalls.fix[0].starts_with("echo defer+madvise > /sys/kernel/mm/transparent_hugepage/defrag"));
     assert_eq!(stalls.undo, ["echo always > /sys/kernel/mm/transparent_hugepage/defrag"]);
     assert!(of(&[memory, (GaugeKind::CompactionStalls, "", 9.0)])[0].undo.is_empty());
@@ -234,7 +234,7 @@ fn what_withholds_memory_is_named_with_what_gives_it_back() {
     };
     let scope = limited("/machine.slice/machine-qemu-web.scope", 800.0);
     assert!(
-        scope.title.ends_with(": machine-qemu-web.scope reaches its memory limit of 8.6 GB 800 times a second"),
+        scope.title.ends_with(": machine-qemu-web.scope reaches its memory limit of 8.6 GB 800 times per second"),
         "{}",
         scope.title
     );

@@ -25,44 +25,43 @@ use std::path::PathBuf;
     kvmscope bench channel --only rates --vms 2,4,8 --path ring,switch --window none\n  \
     kvmscope bench channel --only flows,faults --changes 20000\n  \
     kvmscope bench channel --json | jq '.sections[].tables.rates'\n\n\
-    Needs no root for rings of ours; with it the trace beside the bench names who took the CPUs. memif, vhost-user and rte-ring are\n\
-    DPDK's: its programs (Debian package dpdk-dev) are started, get huge pages and end again. What is in their frames is not looked at,\n\
-    so these rates are unverified. rte-ring moves pointers of 8 bytes and copies no frame, in batches of 8 and 32. They have no\n\
-    windows, and poll.\n\
-    After kill -9, `kvmscope undo` gives the huge pages back.\n\
-    Two processes keep two CPUs busy for launches x setups x seconds. Each frame has a number and a checksum, which are\n\
-    looked at where it arrives. Time in which either process did not run is counted apart: the rates have it (raw) and have it not (clean).\n\
-    Beside rates, the rest is measured in the first launch: delays of setups without a window, a fifth of --seconds for each rate; a flow\n\
+    Rings of our own need no root; with root, a trace of the two CPUs names who took them. memif, vhost-user and rte-ring run DPDK's\n\
+    programs (Debian package dpdk-dev) with huge pages: they poll, have no windows, and their frames are not verified. rte-ring moves\n\
+    pointers of 8 bytes and copies no frame, in batches of 8 and 32. After kill -9, `kvmscope undo` returns the huge pages.\n\
+    Two processes keep two CPUs busy for launches x setups x seconds. Each frame has a number and a checksum, which the receiver\n\
+    verifies. Rates are raw, over all of the time, and clean, without the time in which either process did not run.\n\
+    Beside rates, the first launch measures: delays of setups without a window, a fifth of --seconds for each rate; a flow\n\
     table for twice --seconds; twelve rules that a hostile peer breaks.\n\
-    Paths of ivshmem boot two emulated guests in each launch, from Debian's kernel and this program; without qemu-system-x86 or a kernel\n\
-    they are left out, with the reason.\n\
-    Exit status: 0 answered, 1 nothing could be measured, 2 wrong usage, 3 a finding of at least the severity of --fail-on.\n\
+    Paths of ivshmem boot two emulated guests in each launch, from Debian's kernel and this program; without qemu-system-x86 or a\n\
+    kernel they are left out, with the reason.\n\
+    Exit status: 0 answered, 1 nothing could be measured, 2 wrong usage, 3 a finding at or above --fail-on.\n\
     With --json and without -o, no recording is kept.")]
 pub(super) struct Channel {
-    /// What is measured [default: all]
+    /// What to measure [default: all]
     #[arg(long, value_name = "PART", value_delimiter = ',', default_value = "rates,delays,flows,faults", hide_default_value = true,
           value_parser = PossibleValuesParser::new(["rates", "delays", "flows", "faults"]))]
     only: Vec<String>,
-    /// Paths: one region that both sides write, a half each that the other can only read, a switch between all machines; one of
-    /// DPDK's (root); the ring between two guests that QEMU emulates, through a device's memory, without interrupts or with them
+    /// Paths: one region that both sides write, a half for each side that the other can only read, a switch between all machines; one of
+    /// DPDK's (root); the ring between two emulated guests through a device's memory, without interrupts or with them
     #[arg(long, value_name = "PATH", value_delimiter = ',', default_value = "ring",
           value_parser = PossibleValuesParser::new(
               ["ring", "ring-ro", "switch", "memif", "vhost-user", "rte-ring", "ivshmem-plain", "ivshmem-doorbell"]))]
     path: Vec<String>,
-    /// Machines: of two over a ring one sends and one receives; more, and those of a switch, send to all others, without a window
+    /// Number of machines: with two over a ring, one sends and one receives; with more, or a switch, each sends to all others, without a
+    /// window
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "2", value_parser = clap::value_parser!(u32).range(2..=8))]
     vms: Vec<u32>,
-    /// Millions of frames per second that delays are measured at [default: 10, 50 and 90 % of the clean rate, and the highest without loss]
+    /// Rates at which to measure delays, in millions of frames per second [default: 10, 50 and 90 % of the clean rate, and the highest without loss]
     #[arg(long, value_name = "MPPS", value_delimiter = ',', value_parser = mpps)]
     rate: Vec<f64>,
     /// Changes of the flow table per second
     #[arg(long, value_name = "N", default_value = "10000", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     changes: u64,
     /// When a process can access the ring: always, or for one batch, by a memory protection key or mprotect; `model:NAME=NS` models a
-    /// window that takes so many ns for each batch, on the rates without one
+    /// window that costs NS ns per batch, on the rates without one
     #[arg(long, value_name = "WINDOW", value_delimiter = ',', default_value = "none,pkey,mprotect", value_parser = window)]
     window: Vec<Window>,
-    /// Frames that go at once
+    /// Frames per batch
     #[arg(long, value_name = "FRAMES", value_delimiter = ',', default_value = "1,8,32,64",
           value_parser = clap::value_parser!(u32).range(1..=1024))]
     batch: Vec<u32>,
@@ -77,35 +76,35 @@ pub(super) struct Channel {
     /// Slots of the ring, a power of two
     #[arg(long, value_name = "N", default_value = "1024", value_parser = slots)]
     slots: u32,
-    /// Where lengths lie: in the slots, in an array of their own, or where fewer bytes move between the CPUs
+    /// Where lengths are stored: in the slots, in a separate array, or wherever fewer bytes move between the CPUs
     #[arg(long, value_name = "WHERE", default_value = "fewest",
           value_parser = PossibleValuesParser::new(["fewest", "in-slot", "apart"]))]
     lengths: String,
-    /// Do not look at numbers and checksums where frames arrive; the rates are marked as unverified
+    /// Do not verify numbers and checksums of received frames; the rates are marked as unverified
     #[arg(long)]
     no_verify: bool,
     /// Seconds of each setup in each launch
     #[arg(long, value_name = "SECONDS", value_parser = length, default_value = "0.5")]
     seconds: u64,
-    /// Number of times that all setups are measured, in an order that is drawn; the rates have the range of them
+    /// Number of times to measure all setups, in random order; rates come with their range
     #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=1000))]
     launches: u32,
-    /// CPU that sends and CPU that receives, then those of further machines [default: the last two available ones that share no core, or no
+    /// Sending CPU and receiving CPU, then those of further machines [default: the last two available ones that share no core, or no
     /// CPU; further machines have the others]
     #[arg(long, value_name = "CPU,CPU", value_delimiter = ',', num_args = 1)]
     cpus: Vec<u32>,
-    /// Measure on one CPU or one core if there is no other, or more machines than there are CPUs: they then take turns
+    /// Allow measuring on one CPU or one core, or more machines than CPUs: they then take turns
     #[arg(long)]
     same_core: bool,
     /// Measure with SCHED_FIFO, which ordinary threads cannot preempt (root)
     #[arg(long)]
     fifo: bool,
-    /// Do not record who has the two CPUs meanwhile (root): gaps then have no culprits
+    /// Do not trace the two CPUs (root): gaps then have no culprits
     #[arg(long)]
     no_record: bool,
     #[command(flatten)]
     journal: JournalPlace,
-    /// With ivshmem: where the guests' kernel is kept [default: kvmscope in $XDG_CACHE_HOME or ~/.cache]
+    /// With ivshmem: cache directory for the guests' kernel [default: kvmscope in $XDG_CACHE_HOME or ~/.cache]
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
     #[command(flatten)]

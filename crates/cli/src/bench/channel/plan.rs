@@ -31,7 +31,7 @@ impl Channel {
         let (setups, has) = (self.setups(), |part: &str| self.only.iter().any(|only| only == part));
         if has("rates") && setups.is_empty() {
             bail!(WrongUse(
-                "more than two machines, and those of a switch, are measured over --path ring,switch with --window none and \
+                "more than two machines, or a switch, need --path ring,switch with --window none and \
                  --policy poll"
                     .to_owned()
             ));
@@ -103,7 +103,7 @@ impl Channel {
         let needs = needs.max(most.map_or(0, |vms| vms + 1)) as usize;
         if needs > cpus.len() && !self.same_core {
             bail!(WrongUse(format!(
-                "{needs} machines, the switch counted, need a CPU each, and {} are there; measure fewer with --vms, name more CPUs with \
+                "{needs} machines, the switch included, need a CPU each, but there are {}; measure fewer with --vms, name more CPUs with \
                  --cpus, or let machines take turns with --same-core",
                 cpus.len()
             )));

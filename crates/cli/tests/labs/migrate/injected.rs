@@ -103,9 +103,9 @@ fn a_source_whose_target_is_killed_goes_on_with_the_guest_and_the_report_names_w
 #[ignore = "torture"]
 fn every_culprit_is_named_by_what_was_recorded_in_each_phase() {
     for (culprit, phase, whereabouts, named) in [
-        (Culprit::StopSource, Phase::FirstPass, TARGET, "MIG-STOPPED: The source stood still"),
-        (Culprit::StopTarget, Phase::Passes, TARGET, "MIG-STOPPED: The target stood still"),
-        (Culprit::StopTarget, Phase::Dark, TARGET, "MIG-STOPPED: The target stood still"),
+        (Culprit::StopSource, Phase::FirstPass, TARGET, "MIG-STOPPED: The source was stopped by a signal"),
+        (Culprit::StopTarget, Phase::Passes, TARGET, "MIG-STOPPED: The target was stopped by a signal"),
+        (Culprit::StopTarget, Phase::Dark, TARGET, "MIG-STOPPED: The target was stopped by a signal"),
         (Culprit::Hog, Phase::Dark, TARGET, "MIG-WAITED: "),
         (Culprit::KillTarget, Phase::Passes, SOURCE, "MIG-ENDED: The target ended"),
         (Culprit::KillTarget, Phase::Dark, SOURCE, "MIG-ENDED: The target ended"),

@@ -215,7 +215,7 @@ fn what_cannot_be_tried_is_said_before_anything_is_changed() {
     for (more, words) in [
         (vec!["--budget", "kvm4nfv-2015"], "a budget judges a trial"),
         (vec!["--trial", "1", "--runs", "8"], "--runs is of trials that a budget judges"),
-        (vec!["PLC-TEST"], "several findings are tried, not made"),
+        (vec!["PLC-TEST"], "several findings can only be tried"),
         (vec!["--trial", "1", "--budget", &samples], "has no goal on what vCPUs lose"),
     ] {
         let ids: &[&str] = if more[0] == "PLC-TEST" { &["PLC-*"] } else { &["PLC-TEST@x"] };

@@ -188,7 +188,7 @@ fn a_full_disk_is_said_and_what_was_recorded_stays_readable() {
     assert!(unmounted.success());
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("no space is left") && said.contains("kvmscope report"), "{said}");
+    assert!(said.contains("no space left") && said.contains("kvmscope report"), "{said}");
     assert_eq!(recording.unwrap().parts[0].state, PartState::Partial);
     assert!(events > 1_000, "{events} events could be read");
     assert_eq!(std::fs::read_dir(place.path().join("journal")).unwrap().count(), 0, "the instance is gone");

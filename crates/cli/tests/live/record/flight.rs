@@ -182,7 +182,7 @@ fn a_breach_ends_it_and_who_took_the_time_is_named() {
     // The recording carries the budget that ended it, and is judged by it.
     let kept = recording.parts.iter().find(|part| part.kind == base::recording::PartKind::Budget).unwrap();
     assert_eq!(std::fs::read_to_string(place.join("new").join(&kept.path)).unwrap(), BUDGET);
-    assert!(latency["about"].to_string().contains("Judged by budget strict, which the recording carries"), "{latency}");
+    assert!(latency["about"].to_string().contains("Judged by budget strict of the recording"), "{latency}");
 }
 
 #[test]

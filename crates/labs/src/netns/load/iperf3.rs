@@ -106,7 +106,7 @@ fn received(json: &str) -> Result<f64, String> {
         return Err(why.to_owned());
     }
     let bits = told["end"]["sum_received"]["bits_per_second"].as_f64();
-    bits.ok_or_else(|| "its output does not say what was received".to_owned())
+    bits.ok_or_else(|| "its output does not show what was received".to_owned())
 }
 
 #[cfg(test)]

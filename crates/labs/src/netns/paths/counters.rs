@@ -24,7 +24,7 @@ impl Counters {
         let of = |counters: &Self| counters.0.get(counter).copied();
         let (now, before) = of(self)
             .zip(of(before))
-            .ok_or_else(|| Error::Malformed(format!("nobody counted `{counter}`, so the books cannot be made")))?;
+            .ok_or_else(|| Error::Malformed(format!("`{counter}` was not counted, so the books cannot be closed")))?;
         Ok(now.saturating_sub(before))
     }
 }
@@ -38,7 +38,7 @@ fn of_json(text: &str) -> Result<BTreeMap<String, u64>, Error> {
         for (way, what) in [("rx", "packets"), ("rx", "dropped"), ("tx", "packets"), ("tx", "dropped")] {
             let counted = link["ifname"].as_str().zip(link["stats64"][way][what].as_u64());
             let (name, count) = counted.ok_or_else(|| {
-                Error::Malformed("`ip -s -j link` does not say what was received and sent".to_owned())
+                Error::Malformed("`ip -s -j link` does not show what was received and sent".to_owned())
             })?;
             counters.insert(format!("{name} {way} {what}"), count);
         }

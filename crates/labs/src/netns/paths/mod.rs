@@ -89,7 +89,7 @@ pub fn run(
     let cpus: Vec<u32> = thread::affinity(thread::own())?.iter().collect();
     let [sender, chain, ..] = cpus[..] else {
         return Err(Error::Absent(
-            "a sender and what carries its frames need a CPU each; this process may use one".to_owned(),
+            "a sender and a forwarder need a CPU each; this process may use only one".to_owned(),
         ));
     };
     // Two labs at a time would measure each other.

@@ -99,7 +99,7 @@ fn counted(json: &str) -> Result<Counted, String> {
         return Err(why.to_owned());
     }
     let end = &told["end"];
-    let number = |value: &Value, what: &str| value.as_f64().ok_or_else(|| format!("its output does not say {what}"));
+    let number = |value: &Value, what: &str| value.as_f64().ok_or_else(|| format!("its output does not show {what}"));
     let received = &end["sum_received"];
     let bytes = number(&received["bytes"], "what was received")?;
     let seconds = number(&end["sum_sent"]["seconds"], "how long it sent")?;

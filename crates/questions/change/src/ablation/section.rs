@@ -7,7 +7,7 @@ use facts::ablation::{Change, Effect, Ranked};
 use facts::{Answer, Case, Error};
 
 /// The question this folder answers.
-pub const QUESTION: &str = "Which changes take away what vCPUs lose?";
+pub const QUESTION: &str = "Which changes reduce what vCPUs lose?";
 
 /// Answers it; `None` if no trial was made.
 pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {

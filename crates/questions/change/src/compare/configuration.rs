@@ -17,8 +17,9 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) const CONFIGURATION: TableSpec = table! {
     compare.configuration version 1:
     "One setting that differs between the sides, with what it was on either; of settings that are lists of words (the kernel's command line, flags of a \
-          processor) the words that the other side lacks. Several recordings of a side may differ among themselves: `a or b`. A setting that a side does not have is \
-          missing there. `place` is the file that told it.";
+          processor) the words that the other side does not have. Several recordings of a side may differ among themselves: `a or b`. A setting \
+          that a side does not have is \
+          missing there. `place` is the file that has it.";
     key machine, key area, key setting, text before, text after, text place;
     Shown {
         whole: &["setting", "before", "after"],

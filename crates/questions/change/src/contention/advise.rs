@@ -45,7 +45,7 @@ pub fn finding(
         for (tid, now, after) in &prediction.shares {
             evidence.push(Evidence::new(
                 format!("thread {tid} would get {} of a CPU instead of {} (modelled)", percent(*after), percent(*now)),
-                "model: equal shares among threads that want the same CPU, less beside a busy sibling",
+                "model: equal shares among threads that want the same CPU, less with a busy sibling",
             ));
         }
     }

@@ -106,7 +106,7 @@ pub(super) const EXIT_COSTS: TableSpec = table! {
 
 pub(super) const HOSTS: TableSpec = table! {
     fleet.hosts version 1:
-    "One host: its newest recording, its CPU model and kernel, and how many findings and numbers that stand out it has.";
+    "One host: its newest recording, its CPU model and kernel, and how many findings and outliers it has.";
     key host, text cpu_model, text kernel, count recordings, text newest, count vcpus, count findings, count outliers,
     text emulated;
     Shown {

@@ -87,7 +87,7 @@ fn booted(machine: &Machine, hit: &mut Hit) {
     if let Some(word) = line.split_whitespace().find(|word| matches!(*word, "notsc" | "tsc=unstable")) {
         hit.evidence.push(Evidence::new(format!("the kernel was booted with {word}"), "proc/cmdline"));
         hit.fix.push(format!(
-            "# {word} on the kernel's command line is why: somebody may have set it after it had been found to drift"
+            "# {word} on the kernel's command line is why: it may have been set because the TSC was found to drift"
         ));
     }
 }

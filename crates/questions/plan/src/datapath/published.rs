@@ -142,8 +142,8 @@ pub(super) fn comparisons() -> Vec<Comparison> {
 
 /// The chapter of docs/formats/validation.md about datapaths.
 pub fn validation() -> (String, Vec<Comparison>) {
-    const ABOUT: &str = "What `plan chain` would say, from what the source states. Bands are those that a plan begins with: nothing where the line \
-        binds, 10 % to either side of a calibrated switch, 20 % where PCIe or a card binds. A plan widens them by what it misses next to it, which is \
+    const ABOUT: &str = "What `plan chain` predicts from what the source states. Bands are those that a plan starts with: nothing where the line \
+        binds, 10 % to either side of a calibrated switch, 20 % where PCIe or a card binds. A plan widens them by its nearest misses, which is \
         not done here: a row would excuse itself. Rows that a constant was fitted to are no evidence, a ceiling is only kept, and messages of a \
         stream socket are no frames.";
     let rows = comparisons();

@@ -26,8 +26,8 @@ const RULES: &[Rule<Check>] = &[
         id: "DTP-TARGET",
         per: "chain",
         looks_at: "The designs of each chain that keep to its constraints, against the target.",
-        why: "No design of the chain that keeps to its constraints carries the target by the model, at this size. The resource that \
-              binds the best of them is the one to enlarge, or the chain has to be shorter.",
+        why: "According to the model, no design within the constraints reaches the target at this frame size. Enlarge the resource that limits \
+              the best design, or shorten the chain.",
         source: FORMULAE,
         ..Rule::checked_by(target)
     },
@@ -47,9 +47,9 @@ const RULES: &[Rule<Check>] = &[
     Rule {
         id: "DTP-NIC",
         per: "NIC",
-        looks_at: "Whether packets a second of the card are known.",
-        why: "The line and PCIe bound what the card carries, but its own packets a second, and how it forwards from one of its VFs \
-              to another, are not in the list of the program: the rates of VFs are no more than bounds.",
+        looks_at: "Whether the packet rate of the card is known.",
+        why: "Line rate and PCIe bound the card, but its own packet rate, and its forwarding between VFs, are not in the built-in list: the rates \
+              of VFs are upper bounds only.",
         source: FORMULAE,
         ..Rule::checked_by(card)
     },
@@ -57,9 +57,9 @@ const RULES: &[Rule<Check>] = &[
         id: "DTP-MIGRATE",
         per: "chain",
         looks_at: "Chains whose VMs must be movable, and designs with VFs or rings.",
-        why: "A VM with a VF is moved only if the VF is unplugged first: net_failover keeps a virtio device with the same MAC as a \
-              standby, which carries the packets meanwhile, or the VFIO driver of the card supports migration. A ring is memory \
-              that two VMs of one host share: a VM that is moved alone leaves it, and its packets need another path.",
+        why: "A VM with a VF can be migrated only if the VF is unplugged first, while net_failover sends packets through a standby virtio device \
+              with the same MAC, or if the card's VFIO driver supports migration. A ring is memory that two VMs of one host share: a VM that \
+              migrates alone leaves it, and its packets need another path.",
         source: "Documentation/networking/net_failover.rst, Linux 6.12",
         ..Rule::checked_by(migrate)
     },

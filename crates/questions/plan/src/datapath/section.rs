@@ -79,7 +79,7 @@ fn planned(plan: &Plan) -> Section {
     };
     section.unknown = LIMITS.iter().map(unknown).collect();
     section.next.extend(polling::of_rates(&rates).map(|cpus| {
-        format!("kvmscope check --pmd-cores {cpus}   # which CPUs should poll, beside the vCPUs of the host, and the command with its undo")
+        format!("kvmscope check --pmd-cores {cpus}   # which CPUs should poll, next to the vCPUs of the host, and the command with its undo")
     }));
     section.next.push(step(&published::comparisons()));
     section

@@ -31,7 +31,7 @@ pub(super) fn never(Planned { asked, said }: Planned<'_>) -> Option<Hit> {
     // Rounded up: a little less would not do.
     hit.fix = vec![
         format!("virsh migrate-setmaxdowntime DOMAIN {:.0}   # or", (ways.limit_s * 1e3).floor() + 1.0),
-        format!("virsh migrate-setspeed DOMAIN {:.0}   # MiB/s, if the link carries it; or", (ways.bytes_per_s / MIB).floor() + 1.0),
+        format!("virsh migrate-setspeed DOMAIN {:.0}   # MiB/s, if the link is fast enough; or", (ways.bytes_per_s / MIB).floor() + 1.0),
         "virsh migrate --live --postcopy DOMAIN DESTINATION   # the guest then waits for pages: a failure of either host loses it"
             .to_owned(),
     ];

@@ -10,7 +10,7 @@ use base::{Cell, Table, TableSpec, shown, table};
 
 pub(super) const METHODS: TableSpec = table! {
     migration.methods version 1:
-    "What the model says of one way to move the guest: the time in all, the longest that it is dark, and the most that it loses of its own \
+    "The prediction for one way to move the guest: the total time, the longest that it is dark, and the most that it loses of its own \
           time, dark time included; null is never. Of compression it knows only what a survey of the guest's memory measured.";
     key method, f64("ns") low_ns, f64("ns") high_ns, f64("ns") dark_ns, f64("ns") lost_ns, text price;
     shown![

@@ -79,7 +79,7 @@ pub(super) fn comparisons() -> Vec<Comparison> {
 pub fn validation() -> (String, Vec<Comparison>) {
     const ABOUT: &str = "OPNFV moved a guest of 8 GiB over a port of 10 Gb/s before and after its changes. Neither how much of it was zeros nor \
         what it dirtied was published, so the band is that of a guest that writes nothing, from all zeros to none, which is what a plan takes where \
-        nothing is stated: it is met easily, and says little. Run `lab migrate` or `record --migration --prediction` to hold a plan against a \
+        nothing is stated: it is met easily, and proves little. Run `lab migrate` or `record --migration --prediction` to compare a plan with a \
         migration of your own.";
     let rows = comparisons();
     (chapter("Live migration: `plan migration`", ABOUT, &rows), rows)

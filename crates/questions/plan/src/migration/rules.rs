@@ -41,7 +41,7 @@ pub(super) const RULES: &[Rule] = &[
         per: "guest",
         looks_at: "Whether max-bandwidth leaves much of the link unused.",
         limits: &[limit("max-bandwidth of what the link carries", LINK_IN_USE, "share")],
-        why: "QEMU sends no faster than max-bandwidth, 128 MiB/s unless it was set, whatever the link carries.",
+        why: "QEMU sends no faster than max-bandwidth, 128 MiB/s unless it was set, however fast the link is.",
         source: "MAX_THROTTLE in migration/migration.c, QEMU 7.2",
         ..Rule::checked_by(limited)
     },

@@ -61,7 +61,7 @@ fn section(case: &Case, asked: &Asked) -> Section {
             what: "blocked_reasons".into(),
             amount: None,
             unit: String::new(),
-            text: "QEMU itself was not asked whether it can migrate the guest: it has no monitor that is free.".into(),
+            text: "QEMU was not asked whether it can migrate the guest: it has no free monitor.".into(),
         });
     }
     section.next.push(step(&published::comparisons()));
@@ -130,7 +130,7 @@ fn summary(asked: &Asked, said: &Prediction) -> String {
     }
     sentences.push(match said.total_s.naive {
         Some(naive) => format!("A model without a working set says {}.", time(naive)),
-        None => "A model without a working set says that it never ends.".to_owned(),
+        None => "A model without a working set predicts that it never ends.".to_owned(),
     });
     sentences.push("This is modelled, not measured.".to_owned());
     sentences.join(" ")

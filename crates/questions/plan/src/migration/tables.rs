@@ -17,7 +17,7 @@ const MOST_ROWS: usize = 20;
 
 const PREDICTION: TableSpec = table! {
     migration.prediction version 1:
-    "What the model says of one quantity: `low` and `likely` with dirty bits cleared as pages are sent, `high` as passes begin, \
+    "The prediction of one quantity: `low` and `likely` with dirty bits cleared as pages are sent, `high` as passes begin, \
           `naive` without a working set; null is never. `passes` counts those before the final one.";
     key what, f64("") low, f64("") likely, f64("") high, text unit, f64("") naive;
 };
@@ -38,7 +38,7 @@ pub(super) const WORKING_SET: TableSpec = table! {
 pub(super) const MEMORY: TableSpec = table! {
     migration.memory version 1:
     "How much of the guest's memory is of one kind: `zero` with its holes, `one value` other than that, `compressible` by a tenth or more, \
-          `hole` to which nothing was ever written, `swapped` out and not looked at; what was sampled has a 95 % interval.";
+          `hole` to which nothing was ever written, `swapped` out and not read; what was sampled has a 95 % interval.";
     share share, share low, share high, key kind;
 };
 

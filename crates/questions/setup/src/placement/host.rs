@@ -7,10 +7,10 @@ use base::{Cell, Shown, Table, TableSpec, shown, table};
 
 pub(super) const HOST: TableSpec = table! {
     placement.host version 1:
-    "One value that the host says of itself besides its CPUs: memory, swap, disks, pressure, limits, settings, as it stands at `place`.";
+    "One value of the host besides its CPUs: memory, swap, disks, pressure, limits, settings, as read at `place`.";
     key machine, key what, key subject, key place, f64("") value, text unit, text told;
     shown![
-        "What the machine says of itself", 24;
+        "Memory, disks, pressure and limits of the host", 24;
         what, subject: "of", told: "value",
     ]
 };

@@ -110,7 +110,7 @@ fn of_domain(model: &Model, domain: &Domain, workers: &[&&Thread]) -> Vec<Hypoth
     if model.machine.screens.len() > 1 {
         all.push(make(
             "H5",
-            "the samples are of other runs than the text says",
+            "the samples are of other runs than the text states",
             "CPU times of the same threads contradict the stated order",
             "see EVD-ORDER and EVD-MASK; without timestamps, which run they show stays open".to_owned(),
             "date; top -H -b -n 2 -d 5   # with timestamps, before and after",

@@ -150,7 +150,7 @@ fn thread(models: &[Model], tid: i32) -> Option<(String, String)> {
 /// Who ran most while a vCPU was runnable, in the words of this question.
 pub(super) const PREEMPTORS: TableSpec = table! {
     placement.preemptors version 2:
-    "One vCPU that waited for a CPU, and the thread that ran longest meanwhile, by the trace.";
+    "One vCPU that waited for a CPU, and the thread that ran longest in that time, by the trace.";
     key machine, key vm, key_u64("") vcpu, share ready_share, text by, i64("") by_tid, share part_of_waits;
     shown![
         "What took the CPU (from the trace)", 10;

@@ -135,7 +135,7 @@ pub(super) fn of(model: &Model) -> Vec<Unknown> {
         let modelled = model.proposal.missing(now);
         let text = format!(
             "The model does not explain all that was measured: starved threads were {waited:.2} CPUs short, and by the \
-             model {modelled:.2} CPUs are. What it says of other placements is as uncertain."
+             model {modelled:.2} CPUs are. Its predictions for other placements are as uncertain."
         );
         say("model_disagrees", Some(waited - modelled), "CPUs", text);
     }

@@ -196,9 +196,9 @@ fn holds(host: &Host<'_>, file: &str, word: &str, typed: &str) -> Option<Told> {
     told.same_as.push(word.to_owned());
     let lacks = |asked: &CpuSet| !asked.and(&host.machine.topology.online).is_within(&set);
     if let Some(asked) = host.booted(word).flatten().map(cpus_of).filter(lacks) {
-        told.ignored = Some(format!("{word}={asked} was asked for at boot, and the kernel has {}", told.value));
+        told.ignored = Some(format!("{word}={asked} was set at boot, but the kernel has {}", told.value));
         return Some(told.looking(format!(
-            "dmesg | grep -iE 'nohz|housekeeping|isolcpus'   # {word}={asked} was asked for at boot: why does the kernel not have it?"
+            "dmesg | grep -iE 'nohz|housekeeping|isolcpus'   # {word}={asked} was set at boot: why does the kernel not have it?"
         )));
     }
     Some(match (fits, host.cpus.is_empty()) {

@@ -164,7 +164,7 @@ pub(super) fn interrupted(host: &Host<'_>) -> Option<Seen> {
     };
     let found: Vec<(String, f64)> = came.iter().map(name).collect();
     let what = match found.is_empty() {
-        true => format!("no device interrupt came to CPUs {} once a second", host.cpus),
+        true => format!("no device interrupt came to CPUs {} once per second", host.cpus),
         false => {
             let named = named(found.clone(), |rate| format!("{rate:.0} times per second"));
             format!("device interrupts came to CPUs {}: {named}", host.cpus)

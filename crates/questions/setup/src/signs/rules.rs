@@ -35,8 +35,8 @@ pub(super) const RULES: &[Rule] = &[
         per: "thread",
         looks_at: "Threads of vhost that run for a whole CPU, and the offloads of guests' cards.",
         limits: &[limit("of a CPU", busy::FULL, "share")],
-        why: "One worker carries all packets of a queue pair, one after the other: when its CPU is full, that queue carries no more, however idle the \
-              others are. With segmentation offload it moves 64 KiB at once, without it each packet of the MTU. Caveat: more queues help several \
+        why: "One worker carries all packets of a queue pair, one after the other: when its CPU is full, that queue is at its limit, however idle \
+              the others are. With segmentation offload it moves 64 KiB at once, without it each packet of the MTU. Caveat: more queues help several \
               streams, never one.",
         fix: &[
             "ethtool -k DEV | grep -E 'segmentation|checksum'   # inside the guest, and of the host's card: are they on?",
@@ -55,11 +55,12 @@ pub(super) const RULES: &[Rule] = &[
             limit("idle, of all CPUs' time, below which a host is full", busy::IDLE, "share"),
             limit("of all exits by PAUSE from which vCPUs spin", busy::SPINNING, "share"),
         ],
-        why: "On a full host vCPUs wait for CPUs, also one that holds a lock; the others spin for it, and each spin ends in a PAUSE exit. The exits are the \
-              sign and not the cause: switching PLE off makes vCPUs spin longer instead. Caveat: a host that is full for a moment says little.",
+        why: "On a full host vCPUs wait for CPUs, also one that holds a lock; the others spin for it, and each spin ends in a PAUSE exit. The \
+              exits are the symptom, not the cause: disabling PLE makes vCPUs spin longer instead. Caveat: a host that is full for a moment \
+              proves little.",
         fix: &[
             "ps -eLo pid,psr,pcpu,comm | grep -E 'CPU +[0-9]+/KVM' | sort -rnk3 | head   # on the host: which VMs have the time",
-            "virsh setvcpus DOMAIN N --config   # fewer vCPUs in all than CPUs, or a VM moved to another host",
+            "virsh setvcpus DOMAIN N --config   # fewer vCPUs in total than CPUs, or move a VM to another host",
         ],
         source: "Intel SDM volume 3, 26.6.13 (PAUSE-loop exiting); arch/x86/kvm/vmx/vmx.c (handle_pause), Linux 6.12; the thresholds are our own",
         ..Rule::checked_by(busy::full as Check)
@@ -68,8 +69,8 @@ pub(super) const RULES: &[Rule] = &[
         id: "SGN-BOUND",
         per: "set of CPUs",
         looks_at: "VMs that Proxmox binds to the same few CPUs (`affinity`), with more vCPUs than these.",
-        why: "Affinity of Proxmox binds a VM and keeps nobody else away: two VMs on the same CPUs wait for each other, while the other CPUs are idle. \
-              Caveat: what the VMs run may fit all the same.",
+        why: "Affinity in Proxmox binds a VM, but does not keep other VMs away: two VMs on the same CPUs wait for each other while other CPUs are \
+              idle. Caveat: their load may still fit.",
         source: "qm(1), affinity, Proxmox VE 8.2; taskset(1)",
         ..Rule::checked_by(busy::bound as Check)
     },
@@ -78,8 +79,9 @@ pub(super) const RULES: &[Rule] = &[
         per: "machine",
         looks_at: "Accesses to ports and addresses of clocks that QEMU emulates, among all accesses of their kind.",
         limits: &[limit("of all such accesses", clock::MUCH, "share")],
-        why: "Each such reading is an exit of some microseconds, most of them to QEMU, and a busy CPU on the host beside an idle guest. A guest reads these where it is \
-              shown no paravirtual clock: Windows without Hyper-V's, Linux with another clocksource than kvm-clock or tsc. Caveat: Windows decides when it boots.",
+        why: "Each such read is an exit of some microseconds, mostly to QEMU: the host's CPU is busy while the guest is idle. Guests read these \
+              clocks if they have no paravirtual one: Windows without Hyper-V's, Linux with another clocksource than kvm-clock or tsc. Caveat: \
+              Windows decides when it boots.",
         fix: &[
             clock::LINUX,
             "virsh edit DOMAIN   # Windows: <clock offset='localtime'><timer name='hypervclock' present='yes'/></clock>, and <hyperv><vapic state='on'/><vpindex state='on'/><synic state='on'/><stimer state='on'/></hyperv>",
@@ -93,8 +95,9 @@ pub(super) const RULES: &[Rule] = &[
         id: "SGN-KVMCLOCK",
         per: "VM",
         looks_at: "The clock that a guest's kernel reads, with the timers of its definition.",
-        why: "Linux reads kvm-clock without an exit, and takes hpet or the ACPI timer where it trusts its TSC no more and is shown no kvm-clock: then each \
-              reading goes to QEMU. EPT_MISCONFIG is how such an access exits, and no fault of the page tables. Caveat: what made the TSC untrusted may \
+        why: "Linux reads kvm-clock without an exit, and falls back to hpet or the ACPI timer if it no longer trusts its TSC and has no \
+              kvm-clock: then each read goes to QEMU. Such an access exits with EPT_MISCONFIG, which is no fault of the page tables. Caveat: what \
+              made the TSC untrusted may \
               disturb other guests as well.",
         needs: Needs::Reload,
         source: "libvirt.org/formatdomain.html, Time keeping; arch/x86/kernel/kvmclock.c and kernel/time/clocksource.c, Linux 6.12",
@@ -105,12 +108,13 @@ pub(super) const RULES: &[Rule] = &[
         per: "disk",
         looks_at: "How long a flush takes, and how long a write: of libvirt's sums, of iostat, or of fio.",
         limits: &[limit("for a flush", storage::SLOW_NS, "ns"), limit("as long as a write", storage::TIMES, "times")],
-        why: "A write ends in a cache; a flush ends when the drive has it for good. Whoever commits (databases, fsync) waits for a flush each time, and for \
-              the drives below: drives without protection against power loss take milliseconds, a mirror or a journal adds its own. No setting of virtio, \
-              iothreads or queues shortens it. Caveat: what caches lie between (mdraid, LVM, ZFS, a controller) is not told.",
+        why: "A write ends in a cache; a flush ends when the data is durable on the drive. Every commit (databases, fsync) waits for a flush, and \
+              so for the drives below: drives without power-loss protection take milliseconds, and a mirror or a journal adds its own time. No \
+              setting of virtio, \
+              iothreads or queues shortens it. Caveat: caches in between (mdraid, LVM, ZFS, a controller) are not known.",
         fix: &[
             "fio --name=flush --filename=FILE --size=64m --bs=4k --rw=write --ioengine=psync --fdatasync=1 --runtime=20 --time_based   # on the host, on the same drives: as long?",
-            "lsblk -o NAME,MODEL,SIZE,TYPE   # as long there: drives with power-loss protection, or a log device with it; much shorter: what lies between",
+            "lsblk -o NAME,MODEL,SIZE,TYPE   # as long there: drives with power-loss protection, or a log device with it; much shorter: the layers in between",
         ],
         source: "libvirt-domain.h (block.N.fl.times); fio HOWTO, fdatasync; Documentation/block/writeback_cache_control.rst, Linux 6.12; the thresholds are our own",
         ..Rule::checked_by(storage::flushes as Check)
@@ -128,7 +132,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "SGN-BLOCKER",
         per: "file",
-        looks_at: "What rtla found out about the sample that stopped it: the part that took most of it.",
+        looks_at: "What rtla reported about the sample that stopped it: its largest part.",
         limits: &[limit("of the sample", tracer::MOST, "share")],
         why: "rtla stops at the first sample over the limit and adds up what ran before the measuring thread did: a thread or an interrupt that took most of it is \
               to be kept off that CPU, an idle state that did is not to be entered there. cyclictest asks for no idle states (/dev/cpu_dma_latency), rtla does \
@@ -142,9 +146,9 @@ pub(super) const RULES: &[Rule] = &[
         per: "disk",
         looks_at: "What fio did, against the limits of the disks of VMs (blkdeviotune, iotune, Proxmox's iops and mbps), with the host's own times.",
         limits: &[limit("by which it may be off the limit, of the limit", limits::AT_LIMIT, "share")],
-        why: "QEMU holds requests back as soon as a disk has used up what somebody allows it, and they wait in the guest's queue: with N requests at once \
-              each takes N divided by the limit, however fast the drive is. Other queues, threads or drives change nothing. Caveat: a limit is mostly \
-              there on purpose, for the others on that drive.",
+        why: "QEMU holds requests back as soon as a disk has used up its limit, and they wait in the guest's queue: with N concurrent requests \
+              each takes N divided by the limit, however fast the drive is. Other queues, threads or drives change nothing. Caveat: a limit is \
+              usually set on purpose, for the other users of that drive.",
         source: "virsh(1), blkdeviotune, libvirt 10.0; docs/throttle.txt, QEMU 9.0; qm.conf(5), Proxmox VE 8.2; the threshold is our own",
         ..Rule::checked_by(limits::disks as Check)
     },
@@ -153,8 +157,8 @@ pub(super) const RULES: &[Rule] = &[
         per: "disk",
         looks_at: "How fast Proxmox copies a disk to another node, against the bandwidth limit that it names.",
         limits: &[limit("by which it may be below the limit, of the limit", limits::COPY_AT_LIMIT, "share")],
-        why: "A task of Proxmox copies disks no faster than bwlimit says, in KiB a second: of the command, else of the storage, else of datacenter.cfg. \
-              Neither the network nor the drives bind it then. Caveat: without a limit the copy may take the link from guests.",
+        why: "A task of Proxmox copies disks no faster than bwlimit, in KiB per second: that of the command, else of the storage, else of \
+              datacenter.cfg. Then neither the network nor the drives are the limit. Caveat: without a limit the copy may take the link from guests.",
         source: "qm(1), migrate --bwlimit; datacenter.cfg(5), bwlimit, Proxmox VE 8.2; the threshold is our own",
         ..Rule::checked_by(limits::copies as Check)
     },
@@ -163,9 +167,9 @@ pub(super) const RULES: &[Rule] = &[
         per: "program",
         looks_at: "Exits by instructions of virtualization (VMREAD, VMRESUME, VMRUN and others) among all that were counted, with how the VM is defined.",
         limits: &[limit("of all exits", hypervisors::MUCH, "share")],
-        why: "Only a hypervisor makes such exits. Each exit of its own guests comes here first and is handed on, and whatever that hypervisor does about \
-              it may exit again. Windows runs on a hypervisor of its own as soon as the processor that it is shown can (virtualization-based security). \
-              Caveat: where the guest is to run VMs, that is its work.",
+        why: "Only a hypervisor causes such exits. Each exit of its own guests comes to this level first and is reflected, and handling it may \
+              exit again. Windows runs on its own hypervisor if its virtual processor can (virtualization-based security). Caveat: if the guest \
+              is meant to run VMs, that is its job.",
         needs: Needs::Reload,
         source: "Documentation/virt/kvm/x86/nested-vmx.rst and arch/x86/kvm/vmx/nested.c, Linux 6.12; learn.microsoft.com, virtualization-based security; \
                  the threshold is our own",
@@ -196,8 +200,8 @@ pub(super) const RULES: &[Rule] = &[
         per: "machine",
         looks_at: "The kernel's line that RT throttling began, with sched_rt_runtime_us and what programs measured.",
         limits: &[limit("by which two lengths may differ and be the same", real_time::ALIKE, "share")],
-        why: "Threads with a real-time policy may run for sched_rt_runtime_us of each period in all; a vCPU that polls uses that up, and stands still for the \
-              rest. Caveat: without the limit such a thread leaves its CPU to nobody, the kernel's own threads among them.",
+        why: "Threads with a real-time policy may run for a total of sched_rt_runtime_us in each period; a polling vCPU uses that up, and is \
+              stopped for the rest. Caveat: without the limit such a thread never yields its CPU, not even to the kernel's threads.",
         source: "Documentation/scheduler/sched-rt-group.rst and kernel/sched/rt.c, Linux 6.12; the threshold is our own",
         ..Rule::checked_by(real_time::throttled as Check)
     },
@@ -206,8 +210,9 @@ pub(super) const RULES: &[Rule] = &[
         per: "machine",
         looks_at: "Whether KVM's thread that recovers huge pages took a CPU from a vCPU, by a trace, with its parameters.",
         limits: &[limit("at once", recovery::LONG_NS as f64, "ns"), limit("times", recovery::AGAIN as f64, "")],
-        why: "With the mitigation of iTLB multihit, KVM splits huge pages that a guest executes code from, and a thread of each VM joins them again, a part \
-              of them each period. It holds the VM's lock meanwhile, and runs on the CPUs that its VM may use. Caveat: without it a guest keeps small \
+        why: "With the mitigation of iTLB multihit, KVM splits huge pages that a guest executes code from, and a thread of each VM merges them \
+              again, a part of them each period. It holds the VM's lock while it does, and runs on the CPUs that its VM may use. Caveat: without \
+              it a guest keeps small \
               pages wherever it executed code.",
         source: "Documentation/admin-guide/hw-vuln/multihit.rst and arch/x86/kvm/mmu/mmu.c, Linux 6.12; the threshold is our own",
         ..Rule::checked_by(recovery::pages as Check)
@@ -216,7 +221,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "SGN-CORES",
         per: "program",
         looks_at: "How many cores testpmd forwards on, and how many streams it has (show config fwd).",
-        why: "testpmd gives streams to --nb-cores cores, one where nobody says how many, whatever -l names: that one core is the limit of all ports. \
+        why: "testpmd distributes streams over --nb-cores cores, by default one, whatever -l lists: that one core is the limit of all ports. \
               Caveat: where packets are lost elsewhere, more cores send more into that.",
         source: "testpmd user guide, --nb-cores and set nbcore, DPDK 23.11",
         ..Rule::checked_by(busy::forwarder as Check)
@@ -224,7 +229,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "SGN-FIOCPU",
         per: "job",
-        looks_at: "The CPU time that fio says its job used, of the user and of the kernel.",
+        looks_at: "The CPU time of fio's job by its own account, user and kernel.",
         limits: &[limit("of a CPU", busy::JOB, "share")],
         why: "A job of fio is one thread: when it needs its CPU whole to ask for requests, it asks for no more, and a disk that is busy all the time \
               (%util) may still have room for others. Caveat: time of the kernel may be exits that the host handles, in a nested guest most of it.",
@@ -235,9 +240,9 @@ pub(super) const RULES: &[Rule] = &[
         id: "SGN-UNMOVABLE",
         per: "VM",
         looks_at: "The condition LiveMigratable of a VMI of KubeVirt, with its reason, its eviction strategy and the claims of its volumes.",
-        why: "KubeVirt checks what a live migration needs before it begins, such as disks that both nodes can open, and says so in this condition. With an \
-              eviction strategy that wants a migration its webhook then refuses each eviction: a drain goes on asking, and no timeout or bandwidth changes \
-              that. Caveat: a condition is as old as its time says.",
+        why: "KubeVirt checks what a live migration needs before it begins, such as disks that both nodes can open, and reports it in this \
+              condition. With an eviction strategy that requires a migration, its webhook then refuses each eviction: a drain retries forever, \
+              and no timeout or bandwidth changes that. Caveat: a condition is as old as its timestamp.",
         needs: Needs::Reload,
         source: "kubevirt.io user guide, Live Migration (limitations) and Node maintenance (eviction strategies), KubeVirt 1.2",
         ..Rule::checked_by(unmovable::conditions as Check)
@@ -245,27 +250,27 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "SGN-CYCLES",
         per: "machine",
-        looks_at: "Cycles that perf counted of the host (cycles:H) beside those of host and guests (cycles:HG), with halt_poll_ns.",
+        looks_at: "Cycles that perf counted for the host (cycles:H) against those of host and guests (cycles:HG), with halt_poll_ns.",
         limits: &[limit("of the cycles", polling::OF_CYCLES, "share")],
-        why: "A CPU of a vCPU that is nearly all the host's runs no guest code: KVM handles exits, or polls for a vCPU that halted. Caveat: counts do not tell \
-              which of these it is; perf top does.",
+        why: "A vCPU's CPU that spends nearly all cycles in the host runs no guest code: KVM handles exits, or polls for a halted vCPU. Caveat: \
+              the counts do not distinguish these; perf top does.",
         source: "perf-list(1), event modifiers, and Documentation/virt/kvm/halt-polling.rst, Linux 6.12; the threshold is our own",
         ..Rule::checked_by(polling::cycles as Check)
     },
     Rule {
         id: "SGN-GENERATOR",
         per: "program",
-        looks_at: "How much of its own cores the traffic generator TRex uses.",
+        looks_at: "How busy the cores of the traffic generator TRex are.",
         limits: &[limit("of its cores", busy::GENERATOR, "share")],
-        why: "A generator whose cores are full sends less than it was asked for; what it reports then is its own limit, and nothing of whoever it tests. \
-              Caveat: that nothing comes back is another matter.",
+        why: "A generator with full cores sends less than requested; its result is then its own limit, not that of the device under test. Caveat: \
+              packets that do not come back are a different problem.",
         source: "TRex manual 3.04, cpu_util and queue_full, stateless console; the threshold is our own",
         ..Rule::checked_by(busy::generator as Check)
     },
     Rule {
         id: "SGN-OVSMAIN",
         per: "machine",
-        looks_at: "What ovs-vswitchd's log says that its main thread uses of a CPU, and what wakes it.",
+        looks_at: "CPU usage of ovs-vswitchd's main thread by its log, and what wakes it.",
         limits: &[limit("of a CPU", busy::MAIN, "share")],
         why: "In Open vSwitch with DPDK polling threads serve DPDK's ports; packets of the kernel's (tap, system) go through sockets of the main thread, \
               which is slow and manages the switch as well. Moving queues between polling threads changes nothing there. Caveat: many flows or \

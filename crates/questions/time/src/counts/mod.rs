@@ -18,7 +18,7 @@ pub const QUESTION: &str = "Which exits and events did programs count, and what 
 
 /// What was counted.
 pub const COUNTED: TableSpec = table! {
-    counts.counted version 1: "How often one kind of exit or event was counted by one program, and how long it took where that is told.";
+    counts.counted version 1: "How often one kind of exit or event was counted by one program, and how long it took where known.";
     key machine, key program, key path, key name, count count, share count_share, share time_share, f64("") per_second,
     f64("ns") min_ns, f64("ns") mean_ns, f64("ns") max_ns, text meaning;
     shown![

@@ -22,19 +22,20 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "FLW-ENDED",
         per: "VM",
-        looks_at: "Reasons for which KVM_RUN returned to the VMM that no VMM goes on from: INTERNAL_ERROR, SHUTDOWN, FAIL_ENTRY; and errors of KVM_RUN itself.",
+        looks_at: "Reasons for which KVM_RUN returned to the VMM and from which no VMM continues: INTERNAL_ERROR, SHUTDOWN, FAIL_ENTRY; and \
+                   errors of KVM_RUN itself.",
         requires: &[FactKind::Exits],
         why: "KVM gave up: an instruction that it cannot emulate (INTERNAL_ERROR), a triple fault of the guest (SHUTDOWN), or a \
               state that the CPU refuses to enter (FAIL_ENTRY). An error is no exit at all: with EFAULT the VMM has not mapped, or has protected, what \
               the guest touched. QEMU pauses the VM or resets it, and writes the registers to \
-              its log; the last exits before it say what the guest was doing.",
+              its log; the last exits before it show what the guest was doing.",
         source: "include/uapi/linux/kvm.h (KVM_EXIT_*) and Documentation/virt/kvm/api.rst, 5. The kvm_run structure, Linux 6.12",
         ..Rule::checked_by(faults::ended)
     },
     Rule {
         id: "FLW-EMULATION",
         per: "VM",
-        looks_at: "kvm_emulate_insn events that say that emulation failed.",
+        looks_at: "kvm_emulate_insn events with failed emulation.",
         why: "The guest executed an instruction on memory that no RAM backs, or that a hypervisor intercepts, and KVM's emulator does \
               not know it. The guest gets #UD, or the VM stops. Causes: a memory region that the VMM did not map, page tables of \
               the guest that point into a device, stale nested state. It is no cost of the host's memory.",
@@ -49,7 +50,7 @@ pub const RULES: &[Rule] = &[
         limits: &[limit("exits in a row", walk::faults::REPEATS as f64, "exits")],
         why: "Where the host maps a page, the instruction is executed and the next exit comes from another one. Here the same one \
               stops again and again: the guest makes no progress. Causes: an instruction that is emulated over and over without \
-              effect, a page that is mapped and taken away again, memory attributes that never allow the access.",
+              effect, a page that is mapped and unmapped again, memory attributes that never allow the access.",
         source: "arch/x86/kvm/mmu/mmu.c (kvm_mmu_page_fault), Linux 6.12; docs/read/flow.md, what went wrong",
         ..Rule::checked_by(faults::stuck)
     },
@@ -59,7 +60,7 @@ pub const RULES: &[Rule] = &[
         looks_at: "Exceptions that KVM injects: any #DF; #UD, #GP and others by their share of a vCPU's exits.",
         limits: &[limit("share of the vCPU's exits", faults::STORM, "share")],
         why: "KVM injects exceptions where the guest did something that the virtual CPU does not have: an instruction or an MSR that \
-              the CPU model hides, memory that cannot be accessed. Some at boot are probes; a storm is a guest that goes on doing it.",
+              the CPU model hides, memory that cannot be accessed. Some at boot are probes; a storm is a guest that keeps doing it.",
         source: "arch/x86/kvm/x86.c (kvm_inject_exception), Linux 6.12; Intel SDM vol. 3, 6.15 Exception and interrupt reference",
         ..Rule::checked_by(faults::exceptions)
     },
@@ -204,8 +205,8 @@ pub const RULES: &[Rule] = &[
             limit("share of vCPU time", clocks::CLOCK_SHARE, "share"),
             limit("of all exits, in an excerpt of few", clocks::OF_EXCERPT, "share"),
         ],
-        why: "Each reading of an emulated clock is an exit, most of them to the VMM; a guest that has no better one reads it thousands of times a \
-              second. kvm-clock, the TSC and Hyper-V's clock are read without an exit.",
+        why: "Each reading of an emulated clock is an exit, most of them to the VMM; a guest that has no better one reads it thousands of times \
+              per second. kvm-clock, the TSC and Hyper-V's clock are read without an exit.",
         needs: Needs::Reload,
         source: "Documentation/virt/kvm/x86/timekeeping.rst, Linux 6.12; QEMU 9.0, docs/system/i386/hyperv.rst",
         ..Rule::checked_by(slow_clocks)

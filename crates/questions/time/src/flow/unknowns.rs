@@ -94,7 +94,7 @@ pub(super) fn of(measure: &Measures<'_>) -> Vec<Unknown> {
             part.doubts.crowded,
             "events",
             format!(
-                "{} of threads beyond the first 65,536 that the trace names: nothing is said of those.",
+                "{} of threads beyond the first 65,536 that the trace names: nothing is reported of those.",
                 counted(part.doubts.crowded, "KVM event is", "KVM events are")
             ),
         ),
@@ -130,7 +130,7 @@ fn causes_of_unknown(part: &PartFlow) -> String {
         (lost, "where events are lost"),
         (!part.pauses.is_empty(), "while the recorder paused"),
         (!part.unseen_cpus.is_empty(), "while a CPU is missing"),
-        (unseen, "where the trace lacks a switch or an entry"),
+        (unseen, "where a switch or an entry is missing in the trace"),
     ];
     let causes: Vec<&str> = causes.into_iter().filter(|(holds, _)| *holds).map(|(_, cause)| cause).collect();
     causes.join(", or ")

@@ -67,9 +67,9 @@ fn about(case: &Case, given: &Given, has_vcpus: bool) -> Vec<String> {
         let (name, path) = (&recorded.value.name, &recorded.path);
         lines.push(match &given.budget {
             None => {
-                format!("Judged by budget {name}, which the recording carries ({path}); --budget judges by another.")
+                format!("Judged by budget {name} of the recording ({path}); --budget judges by another.")
             }
-            Some(asked) => format!("Judged by budget {}; the recording carries budget {name} ({path}).", asked.name),
+            Some(asked) => format!("Judged by budget {}; the recording has budget {name} ({path}).", asked.name),
         });
     }
     if let Some(level) = given.narrow.level {

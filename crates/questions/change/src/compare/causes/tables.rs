@@ -44,7 +44,7 @@ pub(crate) const LOSSES: TableSpec = table! {
 /// Where the difference of what each unit of work takes comes from.
 pub(crate) const PER_WORK: TableSpec = table! {
     compare.per_work version 1:
-    "One part of the time that vCPUs were busy, divided by the units of work that were done meanwhile, largest difference first; `all` is their sum. A unit \
+    "One part of the time that vCPUs were busy, divided by the units of work done in that time, largest difference first; `all` is their sum. A unit \
           is an exit of a nested guest, or what marks in the trace count (`kvmscope work: 12000 requests`). Of work on exits, `by_rate` is the difference \
           because a unit has more or fewer of them and `by_cost` because each takes longer or shorter; both sum up to it. Low and high are its 95 % \
           interval over recordings; missing for one recording a side. `setting` is what was set up differently and may be the cause.";
@@ -64,7 +64,7 @@ pub(crate) const PER_WORK: TableSpec = table! {
 /// Where the difference of dark time comes from.
 pub(crate) const DARK: TableSpec = table! {
     compare.dark version 1:
-    "What one device or step took while a guest stood still to be moved, by QEMU's trace of both sides, largest difference first; `all` is their sum, from \
+    "What one device or step took while a guest was stopped to be moved, by QEMU's trace of both sides, largest difference first; `all` is their sum, from \
           src-downtime-start to vm-started. `between both sides` is negative where the target loaded while the source still saved. Samples are the migrations of one \
           recording a side, or recordings, each the mean of its migrations.";
     key part, f64("ns") before_ns, f64("ns") after_ns, f64("ns") difference_ns, f64("ns") low_ns, f64("ns") high_ns,

@@ -13,8 +13,7 @@ use std::collections::BTreeMap;
 pub(crate) const BOUNDS: TableSpec = table! {
     compare.bounds version 1:
     "Between which rates frames begin to be lost, before and after, by searches for one goal: the lowest and the highest bound of all \
-          searches of a side. verdict: above or below if the interval after lies beyond the one before, overlap, or open where a bound \
-          that would tell was not found.";
+          searches of a side. verdict: above or below if the interval after lies beyond the one before, overlap, or open where a deciding bound was not found.";
     key design, key_u64("") vnfs, key_u64("") size_bytes, key goal, key method, u64("") before_lower_pps,
     u64("") before_upper_pps, u64("") after_lower_pps, u64("") after_upper_pps, text verdict, count before_searches,
     count after_searches;

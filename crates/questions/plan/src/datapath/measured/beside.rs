@@ -10,8 +10,8 @@ const MOST_ROWS: usize = 60;
 
 pub(super) const BOUNDS: TableSpec = table! {
     datapath.bounds version 1:
-    "Between which offered rates a measured datapath begins to lose more than loss_ratio; a bound that was not found is \
-          missing, and ended says why. Trials are those of all goals of one search; discarded ones did not count.";
+    "Between which offered rates a measured datapath begins to lose more than loss_ratio; a bound that was not found is missing, with the reason \
+     in ended. Trials are those of all goals of one search; discarded ones did not count.";
     key machine, key design, key_u64("") vnfs, key_u64("") size_bytes, key goal, key method, share loss_ratio,
     u64("") lower_pps, u64("") upper_pps, text ended, count trials, count discarded;
     Shown {

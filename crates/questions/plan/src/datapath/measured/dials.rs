@@ -30,7 +30,7 @@ pub(super) const SAMPLES: TableSpec = table! {
 
 pub(super) const MARKS: TableSpec = table! {
     datapath.marks version 1:
-    "What a trial's rate of all VNFs together is held against. kind modelled: what the trials before it say that it can carry at most, and \
+    "A rate to compare with a trial's rate of all VNFs together. kind modelled: the maximum that earlier trials imply, and \
           name is the resource that binds; kind published: a result of docs/formats/validation.md with the same pattern and size.";
     key machine, key design, key pattern, key_u64("") vnfs, key_u64("") size_bytes, key_u64("") repeat, key kind,
     key name, text of_design, u64("") of_vnfs, f64("") system_pps, text source;

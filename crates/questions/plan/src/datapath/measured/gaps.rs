@@ -19,9 +19,9 @@ use walk::events::host_interrupts::Handlers;
 
 pub(super) const GAPS: TableSpec = table! {
     datapath.gaps version 1:
-    "What took the CPU of one polling thread within the window of one trial, by the trace: a thread, an interrupt (irq, vector, softirq, \
-          nmi) by itself, time that the thread was asleep, and what the trace does not tell (unknown). With the time that the thread itself \
-          ran, they add up to the window. An interrupt cuts what it interrupts in two. What the machine below took is in none of them.";
+    "What took the CPU of one polling thread within the window of one trial, by the trace: a thread, an interrupt (irq, vector, softirq, nmi), \
+     time that the thread was asleep, and what the trace does not show (unknown). With the time that the thread itself \
+          ran, they add up to the window. An interrupt cuts what it interrupts in two. What the hypervisor below took is in none of them.";
     key machine, key pattern, key_u64("") vnfs, key_u64("") size_bytes, key_u64("") repeat, key thread, key_u64("") tid,
     u64("") cpu, key kind, key by, key_u64("") by_tid, count count, ns total_ns, ns max_ns, share share;
     Shown {

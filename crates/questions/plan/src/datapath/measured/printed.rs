@@ -6,7 +6,7 @@ use facts::datapaths::Printed;
 use host::polled::testpmd::PortStatistics;
 
 pub(super) const PMDS: TableSpec = table! {
-    datapath.pmds version 1: "What one polling thread of Open vSwitch says of itself since its counters were cleared.";
+    datapath.pmds version 1: "Counters of one polling thread of Open vSwitch since they were cleared.";
     key machine, key file, key_u64("") cpu, count packets, f64("") cycles_per_packet, share busy_share,
     f64("") packets_per_batch, count emc_hits, count simple_match_hits, count smc_hits, count megaflow_hits,
     count upcalls, count lost_upcalls;

@@ -17,8 +17,8 @@ const RULES: &[Rule<Check>] = &[Rule {
     per: "machine",
     looks_at: "How long threads that poll were ready and did not run within the windows of trials.",
     limits: &[limit("share of a window", LEAST_WAIT, "share")],
-    why: "A polling thread that waits for its CPU moves no packets, and its rings fill meanwhile. What the datapath carries without \
-          that, and what limits it then, is not known.",
+    why: "A polling thread that waits for its CPU moves no packets, and its rings fill up. What the datapath would carry otherwise, and what \
+          would limit it, is unknown.",
     fix: &[
         "kvmscope check --realtime   # what may run on the CPUs of polling threads: keep it off them",
         "kvmscope lab ovs -o again   # the same trials on a quiet host",

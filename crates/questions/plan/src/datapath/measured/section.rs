@@ -97,7 +97,7 @@ fn of_kind(kind: &Kind<'_>) -> Option<String> {
     };
     let bound = match kind.bound_by() {
         Some(bound) => format!("; {}", bound_words(bound)),
-        None if kind.is_disturbed() => "; polling threads waited for their CPUs meanwhile".to_owned(),
+        None if kind.is_disturbed() => "; polling threads waited for their CPUs".to_owned(),
         None => String::new(),
     };
     let (design, size, rate) = (&run.design, run.size_bytes, plain(pps.median / 1e6));

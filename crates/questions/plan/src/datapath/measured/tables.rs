@@ -34,7 +34,7 @@ const TRIALS: TableSpec = table! {
 
 const BOOKS: TableSpec = table! {
     datapath.books version 1:
-    "Packets of one trial at one place, and the counter that says so; kind is dropped or held.";
+    "Packets of one trial at one place, and the counter that shows them; kind is dropped or held.";
     key machine, key design, key pattern, key_u64("") vnfs, key_u64("") size_bytes, key_u64("") repeat, key kind,
     key place, count packets, text counter;
 };

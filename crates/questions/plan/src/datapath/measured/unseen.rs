@@ -9,8 +9,8 @@ use facts::datapaths::Bed as Measured;
 
 pub(super) const PREDICTED: TableSpec = table! {
     datapath.predicted version 1:
-    "A chain of one length and size on OVS-DPDK, predicted from the trials of other lengths and other sizes alone, beside the median \
-          that was measured. inside: between low_pps and high_pps; error: how much more was predicted.";
+    "A chain of one length and size on OVS-DPDK, predicted from the trials of other lengths and other sizes alone, with the measured median. \
+     inside: between low_pps and high_pps; error: how much more was predicted.";
     key machine, key pattern, key_u64("") vnfs, key_u64("") size_bytes, count trials, f64("") low_pps,
     f64("") chain_pps, f64("") high_pps, text bound_by, f64("") measured_pps, share error, flag inside;
     shown![

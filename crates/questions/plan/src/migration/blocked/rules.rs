@@ -24,7 +24,7 @@ const RULES: &[Rule] = &[
     Rule {
         id: BLOCKED,
         per: "VM",
-        looks_at: "Whether a device, a flag of the CPU or QEMU's own word keeps the guest where it is.",
+        looks_at: "Whether a device, a CPU flag or a reason that QEMU reports prevents the migration.",
         why: "QEMU refuses to migrate a guest of which it cannot take everything along: the state of a device of the host whose driver does not hand it on, \
               a TSC whose rate another CPU would not keep, encrypted memory.",
         source: "vfio_block_migration in hw/vfio/migration.c, kvm_arch_init_vcpu in target/i386/kvm/kvm.c, sev_kvm_init in target/i386/sev.c, QEMU 7.2",
@@ -34,8 +34,8 @@ const RULES: &[Rule] = &[
         id: "MIG-FAILOVER",
         per: "VM",
         looks_at: "Whether a card is the standby of a pair: its primary is unplugged before the migration.",
-        why: "The guest's driver net_failover goes on with the standby while the primary is away, from before the first pass until a device is plugged in \
-              on the target: for seconds packets take the slow path. Without a primary, or without that driver, the pair does nothing.",
+        why: "The guest's net_failover driver uses the standby while the primary is unplugged, from before the first pass until a device is \
+              plugged in on the target: for seconds packets take the slow path. Without a primary, or without that driver, the pair does nothing.",
         source: "docs/system/virtio-net-failover.rst, QEMU 7.2",
         ..Rule::checked_by(failover)
     },
@@ -52,8 +52,8 @@ const RULES: &[Rule] = &[
         id: "MIG-TARGET",
         per: "VM",
         looks_at: "What the other host must have, and this command line takes from this one.",
-        why: "A migration carries memory and the state of devices. CPU model, huge pages, sockets of other processes and files stay here: where the target lacks one, it \
-              refuses, or the guest finds other hardware below it.",
+        why: "A migration carries memory and the state of devices. CPU model, huge pages, sockets of other processes and files stay on this host: \
+              if the target lacks one, it refuses the migration, or the guest finds different hardware.",
         source: "docs/devel/migration.rst and docs/system/cpu-models-x86.rst.inc, QEMU 7.2",
         ..Rule::checked_by(target)
     },
@@ -97,8 +97,10 @@ fn blocked(guest: &Guest) -> Option<Hit> {
                 let driver = guest.drivers.get(address).map(String::as_str);
                 let (what, is_certain) = match driver {
                     Some(driver) if TAKES_STATE.contains(&driver) => continue,
-                    Some(WITHOUT_STATE) => (format!("{address} is served by vfio-pci, which hands on no state"), true),
-                    Some(other) => (format!("{address} is served by {other}, not known to hand on its state"), false),
+                    Some(WITHOUT_STATE) => {
+                        (format!("{address} is served by vfio-pci, which cannot transfer its state"), true)
+                    }
+                    Some(other) => (format!("{address} is served by {other}, not known to transfer its state"), false),
                     None => (format!("{address} is a device of this host; which driver serves it is not known"), false),
                 };
                 let pair = "start it with a pair: virtio-net failover=on, and failover_pair_id of the device (libvirt: teaming)";
@@ -115,7 +117,7 @@ fn blocked(guest: &Guest) -> Option<Hit> {
                         "start it without invtsc, or with tsc-frequency=HZ of a TSC that both hosts can give it"
                     }
                 };
-                let what = format!("-cpu has {word} without tsc-frequency: the TSC is said to keep its rate");
+                let what = format!("-cpu has {word} without tsc-frequency: the TSC is declared to keep its rate");
                 reasons.push((what, vec![fix.to_owned()], *word == "invtsc"));
             }
             Obstacle::VirtioFs(id) => reasons.push((
@@ -157,7 +159,10 @@ fn failover(guest: &Guest) -> Option<Hit> {
     });
     let (id, has_primary) = pairs.next()?;
     let (severity, title) = if has_primary {
-        (Severity::Info, format!("The primary of {id} is unplugged for the migration: packets take {id} meanwhile"))
+        (
+            Severity::Info,
+            format!("The primary of {id} is unplugged for the migration: packets take {id} until it is over"),
+        )
     } else {
         (Severity::Low, format!("{id} is the standby of a pair without a primary: failover=on does nothing"))
     };
@@ -217,7 +222,7 @@ fn target(guest: &Guest) -> Option<Hit> {
                 "the CPU model of this host".to_owned(),
                 match guest.is_libvirts {
                     true => {
-                        "virsh hypervisor-cpu-baseline BOTH-HOSTS.xml   # a named model that both have, in place of the host's"
+                        "virsh hypervisor-cpu-baseline BOTH-HOSTS.xml   # a named model that both have, instead of the host's"
                     }
                     false => {
                         "lscpu   # on both hosts: the other one needs the same flags, or the guest a named model that both have"
@@ -225,7 +230,7 @@ fn target(guest: &Guest) -> Option<Hit> {
                 },
             ),
             Obstacle::HugePages(path) => needs(
-                format!("free huge pages of the same size (memory lies in {path})"),
+                format!("free huge pages of the same size (memory is in {path})"),
                 "grep . /sys/kernel/mm/hugepages/*/free_hugepages   # on the other host",
             ),
             Obstacle::VhostUser(id) => needs(

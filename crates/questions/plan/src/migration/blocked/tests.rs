@@ -21,7 +21,10 @@ fn a_device_blocks_by_the_driver_that_serves_it_and_the_change_is_named() {
     let found = of(DEVICE, Some("vfio-pci"));
     assert_eq!(rules(&found), ["MIG-BLOCKED", "MIG-POSTCOPY"]);
     assert_eq!((found[0].subject.as_str(), found[0].severity), ("web", Severity::Low));
-    assert_eq!(found[0].title, "Cannot be migrated: 0000:04:10.1 is served by vfio-pci, which hands on no state");
+    assert_eq!(
+        found[0].title,
+        "Cannot be migrated: 0000:04:10.1 is served by vfio-pci, which cannot transfer its state"
+    );
     assert_eq!(found[0].fix[0], "device_del h0   # in QEMU's monitor");
     let of_libvirt = of(&format!("{DEVICE} -chardev socket,id=charmonitor,fd=3"), Some("vfio-pci"));
     assert_eq!(of_libvirt[0].fix[0], "virsh detach-device-alias web h0 --live");

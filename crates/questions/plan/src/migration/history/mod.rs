@@ -29,7 +29,7 @@ const BY_MODEL: &str = "likely by the model: ";
 /// What was said before, and what became of it.
 pub(super) const HISTORY: TableSpec = table! {
     migration.history version 1:
-    "What was said of one quantity before one earlier run, and what it was. `ratio` is what it was by what the model alone said was likely; null is never.";
+    "The prediction of one quantity before one earlier run, and the outcome. `ratio` is the outcome by the likely value of the model alone; null is never.";
     key recording, key_u64("") run, key what, f64("") predicted_low, f64("") likely, f64("") predicted_high,
     f64("") actual, f64("x") ratio, flag inside, text unit;
     shown![
@@ -41,7 +41,7 @@ pub(super) const HISTORY: TableSpec = table! {
 /// What follows for the next run.
 pub(super) const CORRECTED: TableSpec = table! {
     migration.corrected version 1:
-    "The interval of one quantity with what earlier runs taught: ratios of what they were to what the model said, the least and the greatest that count, and how many of all next \
+    "The interval of one quantity corrected by earlier runs: ratios of outcome to prediction, the least and the greatest that count, and how many of all next \
           runs the interval holds at least if they are like those (`holds`; null below 4 runs, where it is the model's). Null is never.";
     key what, count runs, f64("x") ratio_low, f64("x") ratio_median, f64("x") ratio_high, f64("") low, f64("") likely,
     f64("") high, share holds, text unit, text by;

@@ -44,7 +44,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "MIG-STOPPED",
         per: "run",
-        looks_at: "Whether one side stood still, stopped by a signal, while the guest was moved.",
+        looks_at: "Whether one side was stopped by a signal while the guest was moved.",
         why: "A process that is stopped neither sends nor receives, and QEMU counts the time as its own.",
         fix: &[
             "ps -o pid,stat,wchan,comm -C qemu-system-x86_64   # state T: who stopped it: a debugger, a freezer, SIGSTOP?",
@@ -151,7 +151,7 @@ fn stopped((run, migration, _): Run<'_>) -> Option<Hit> {
     let stops = sides(migration).filter_map(|(side, process)| Some((side, process.stopped()?)));
     let (side, (at_ns, length_ns)) = stops.max_by_key(|(_, (_, length_ns))| *length_ns)?;
     let length = duration(length_ns as f64);
-    let title = format!("The {side} stood still for {length}, stopped by a signal, {}", phase(migration, at_ns));
+    let title = format!("The {side} was stopped by a signal for {length}, {}", phase(migration, at_ns));
     let mut hit = Hit::new(format!("run {run}"), Severity::High, title)
         .seen(format!("its state was T for {length}, looked at every 10 ms"), "part processes");
     hit.cost = Cost::of(CostKind::Measured, length_ns as f64, "ns of the migration");
@@ -287,10 +287,7 @@ mod tests {
     fn a_side_that_was_stopped_is_named_with_its_phase() {
         let stopped = process(|at_ms| (200..=320).contains(&at_ms), |_| 0);
         let found = titles(moved(idle(), stopped));
-        assert_eq!(
-            found,
-            [("MIG-STOPPED", "The target stood still for 120.0 ms, stopped by a signal, in pass 0".into())]
-        );
+        assert_eq!(found, [("MIG-STOPPED", "The target was stopped by a signal for 120.0 ms, in pass 0".into())]);
         assert_eq!(titles(moved(idle(), idle())), []);
         assert_eq!(titles(moved(process(|at_ms| at_ms == 200, |_| 0), idle())), [], "one look is no time");
     }

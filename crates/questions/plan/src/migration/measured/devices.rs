@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 
 pub(super) const DEVICES: TableSpec = table! {
     migration.devices version 1:
-    "What one device took on one side while the guest stood still, all its instances together, by QEMU's trace: kind is iterable, non-iterable, \
+    "What one device took on one side while the guest was stopped, all its instances together, by QEMU's trace: kind is iterable, non-iterable, \
           checkpoint (from the line before to this one) or unnamed. Where a trace of the same machine has the thread, it ran for `work_ns` and was runnable or \
           interrupted for `waiting_ns`; in the rest it slept, or the trace does not show it.";
     key side, key device, key kind, ns total_ns, ns work_ns, ns waiting_ns, key_u64("") run;
     Shown {
         largest_first: Some("total_ns"),
         ..shown![
-            "What devices took while the guest stood still", 16;
+            "What devices took while the guest was stopped", 16;
             run, side, device, kind, total_ns: "took", work_ns: "worked", waiting_ns: "waited for a CPU",
         ]
     }

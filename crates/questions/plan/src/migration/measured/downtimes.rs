@@ -9,8 +9,8 @@ pub(super) const DOWNTIMES: TableSpec = table! {
     "The dark time of one run by one definition: `vmm_reported` by QEMU's own account, `vmm_events` from its event STOP on the source to \
           RESUME on the target, `vmm_checkpoints` from src-downtime-start to vm-started in its trace of both, \
           `guest` by its heartbeat, seen in the memory of both sides, `net` from the last packet that it answered from the source to the first \
-          one from the target. `difference_ns` is to the row before that has a value; where there \
-          is no value, `cause` says why. `measured_by` names the definition for people.";
+          one from the target. `difference_ns` is to the row before that has a value; where there is no value, `cause` has the reason. \
+          `measured_by` names the definition for people.";
     key definition, ns value_ns, ns error_ns, i64("ns") difference_ns, text cause, key_u64("") run, text measured_by;
     shown![
         "How long the guest was dark", 40;

@@ -16,7 +16,7 @@ const QUESTION: &str = "How large are the files of saved guests, how fast do the
 pub(super) const WAKES: TableSpec = table! {
     migration.wakes version 1:
     "One guest that was saved to a file and woken, all of them at once: what its file takes on the disk, from `migrate` until that was durable, \
-          from the start of a QEMU until the guest counted on, what was said of that before, and what the file system read by itself.";
+          from the start of a QEMU until the guest counted on, the prediction of that, and what the file system read alone.";
     key_u64("") guest, u64("bytes") saved_bytes, ns save_ns, ns wake_ns, ns predicted_low_ns, ns predicted_high_ns,
     f64("bytes/s") disk_bytes_per_s;
     shown![

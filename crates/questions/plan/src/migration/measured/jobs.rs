@@ -9,7 +9,7 @@ use host::migrated::Account;
 
 pub(super) const JOBS: TableSpec = table! {
     migration.jobs version 1:
-    "A job of libvirt that is no migration out of a host, as it was when it was asked for: what it is, what is left, and how fast it goes.";
+    "A job of libvirt other than a migration out of a host, when it was printed: what it is, what is left, and how fast it runs.";
     key_u64("") number, text job, text status, u64("bytes") left_bytes, u64("bytes") total_bytes, f64("bytes/s") written, ns took_ns;
     shown![
         "Other jobs", 12;

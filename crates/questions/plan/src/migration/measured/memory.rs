@@ -9,8 +9,8 @@ use facts::rule::Hit;
 
 pub(super) const MEMORY: TableSpec = table! {
     migration.moved_memory version 1:
-    "The memory of the guest of one run, once it stood still on the target. Pages are of 4 KiB: `compared` were held against the source's, \
-          `foretold` against what the guest's program had written to them by then, `left_out` are written to in a way that nobody can foretell; \
+    "The memory of the guest of one run, once it was stopped on the target. Pages are of 4 KiB: `compared` were compared with the source's, \
+     `foretold` with what the guest's program had written to them by then, `left_out` are written unpredictably; \
           `differing` are not what they should be.";
     key_u64("") run, count compared, count foretold, count left_out, count differing, text first_differing;
 };

@@ -11,9 +11,9 @@ use facts::rule::Hit;
 
 pub(super) const NETWORK: TableSpec = table! {
     migration.network version 1:
-    "The packets of one run that went to the guest and were to come back. `lost_in` never reached it and `lost_out` were answered, by the \
-          guest's own count, which cannot tell of the last ones; `late` were sent before the target had answered anything and answered by it after more than an interval. \
-          `announced_ns` is when reverse ARP told the switch where the guest is, since it ran there: below 0 before. `link_bytes` is what the \
+    "The packets of one run that went to the guest and were to come back. `lost_in` never reached it and `lost_out` were answered, by the guest's \
+     own count, which misses the last ones; `late` were sent before the target had answered anything and answered by it after more than an interval. \
+          `announced_ns` is when reverse ARP announced the guest to the switch, since it ran there: below 0 before. `link_bytes` is what the \
           kernel counted of the stream that carried the guest, without headers, and `transferred_bytes` QEMU's account of it.";
     key_u64("") run, count sent, count lost, count lost_in, count lost_out, count late, count reordered,
     count duplicates, i64("ns") announced_ns, ns interval_ns, ns sender_gap_ns, u64("bytes") link_bytes,

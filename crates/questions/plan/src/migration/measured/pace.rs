@@ -16,7 +16,7 @@ use host::migrated::account::By;
 /// Migrations that had not ended when they were looked at.
 pub(super) const PACE: TableSpec = table! {
     migration.pace version 1:
-    "A migration that had not ended when it was looked at: what was left, how fast the guest dirtied memory and how fast it was sent, and what follows.";
+    "A migration that had not ended when it was printed: what was left, how fast the guest dirtied memory and how fast it was sent, and what follows.";
     key_u64("") run, u64("bytes") left_bytes, u64("bytes") disk_left_bytes, f64("bytes/s") dirtied, f64("bytes/s") sent, text ends, ns at_best_ns,
     ns dark_now_ns, text sent_from;
     shown![

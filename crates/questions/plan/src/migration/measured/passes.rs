@@ -5,9 +5,8 @@ use facts::migrations::{Migration, Poll};
 
 pub(super) const PASSES: TableSpec = table! {
     migration.passes version 1:
-    "One pass over the guest's memory; pass 0 is QEMU's first. Times count from the command `migrate`. What no answer between two \
-          passes told is missing; `dirty_pages` is what was left to send when the pass was over. The final one goes on under another number \
-          once the guest is stopped.";
+    "One pass over the guest's memory; pass 0 is QEMU's first. Times count from the command `migrate`. What no answer between two passes had is \
+     missing; `dirty_pages` is what was left to send when the pass was over. The final one continues under another number once the guest is stopped.";
     key_u64("") pass, ns start_ns, ns end_ns, u64("bytes") bytes, count pages, count zero_pages, count dirty_pages,
     f64("bytes/s") rate_bytes_per_s, share throttle, key_u64("") run, flag is_final;
     shown![

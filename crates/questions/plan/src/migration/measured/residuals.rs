@@ -8,7 +8,8 @@ use facts::migrations::{Migration, Migrations};
 
 pub(super) const RESIDUALS: TableSpec = table! {
     migration.residuals version 1:
-    "What was said of one quantity before one run, or before one guest was saved (`run` is its number), and what it was: ns, a count or bytes. Null is never; `passes` counts those before the final one.";
+    "The prediction of one quantity before one run, or before one guest was saved (`run` is its number), and the outcome: ns, a count or bytes. \
+     Null is never; `passes` counts those before the final one.";
     key_u64("") run, key what, f64("") predicted_low, f64("") predicted_high, f64("") actual, flag inside,
     f64("") naive, text unit;
     shown![

@@ -37,8 +37,8 @@ const RULES: &[Rule] = &[
         per: "run",
         looks_at: "Whether saving and loading one device took much of the time for which the guest was dark.",
         limits: &[limit("of the dark time", DEVICE_SHARE, "share")],
-        why: "The state of devices is sent while the guest stands still, one device after the other. One that takes long is slow itself, \
-              or the thread that saves or loads it waited for a CPU.",
+        why: "The state of devices is sent while the guest is stopped, one device after the other. A long one is either slow itself, or the \
+              thread that saves or loads it waited for a CPU.",
         fix: &["pidstat -t -p PID 1   # on both hosts while it is migrated: %wait of the thread that saves or loads"],
         source: "qemu_savevm_state_complete_precopy_non_iterable in migration/savevm.c, QEMU 10.0",
         ..Rule::checked_by(held_up)

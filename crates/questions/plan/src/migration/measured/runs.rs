@@ -6,9 +6,9 @@ use facts::migrations::Migration;
 
 pub(super) const RUNS: TableSpec = table! {
     migration.runs version 2:
-    "One migration: its method, by what the source was told; how it ended; and its price: the most of its time that was taken from the \
-          guest, how long all its vCPUs waited for pages at once after post-copy had begun, and how many pages it asked for then. `passes` are those before the final one, of one that did not complete those that began. What was not told is \
-          missing.";
+    "One migration: its method, by the source's settings; how it ended; and its price: the most of its time that was taken from the \
+          guest, how long all its vCPUs waited for pages at once after post-copy had begun, and how many pages it asked for then. `passes` are \
+          those before the final one, of one that did not complete those that began. What was not reported is missing.";
     key_u64("") run, text method, text ended, ns total_ns, u64("bytes") bytes, count passes, share throttle,
     ns blocktime_ns, count requested_pages, text why;
     shown![

@@ -236,12 +236,12 @@ fn apart(migration: &Migration) -> Option<String> {
     match migration.clocks {
         Clocks::One => None,
         Clocks::Within(ns) => Some(format!(
-            "Source and target are two hosts. Their clocks differ by at most {}, as both kernels say: any time that begins on one \
+            "Source and target are two hosts. Their clocks differ by at most {}, as both kernels report: any time that begins on one \
              and ends on the other may be off by that much.",
             duration(ns as f64)
         )),
         Clocks::Assumed => Some(format!(
-            "Source and target are two hosts, and neither recording says how well its clock is kept: times that begin on one and end on the other \
+            "Source and target are two hosts, and neither recording shows how well its clock is synchronized: times that begin on one and end on the other \
              are assumed to be off by at most {}.",
             duration(CLOCKS_NS as f64)
         )),
@@ -300,13 +300,13 @@ fn unknown(migrations: &Migrations) -> Vec<Unknown> {
             sums_alone,
             "sums_alone",
             "Sums hide when each pass was, and what the target took after the source believed that it was over; kvmscope lab migrate, \
-             or -trace 'vmstate_downtime*' of QEMU 8.2 on both sides, tells more."
+             or -trace 'vmstate_downtime*' of QEMU 8.2 on both sides, shows more."
                 .to_owned(),
         ),
         (
             one_side,
             "one_side",
-            "The trace of one side, or a part of it, does not tell how long the guest was dark; add that of the other: \
+            "The trace of one side, or a part of it, does not show how long the guest was dark; add that of the other: \
              report source.log --part L0=target.log."
                 .to_owned(),
         ),
@@ -326,12 +326,12 @@ fn unknown(migrations: &Migrations) -> Vec<Unknown> {
         (
             !migrations.list.iter().any(|one| one.heartbeat.is_some()),
             "guest",
-            "How long the guest itself stood still was not observed; kvmscope lab migrate --observe does.".to_owned(),
+            "How long the guest itself was stopped was not observed; kvmscope lab migrate --observe does.".to_owned(),
         ),
         (
             migrations.said.is_some() && migrations.list.iter().any(|one| one.heartbeat.is_some()),
             "observed",
-            "Runs that were observed share their memory, which slows the first pass: the prediction is not held against them.".to_owned(),
+            "Runs that were observed share their memory, which slows the first pass: the prediction is not compared with them.".to_owned(),
         ),
         (
             migrations.said.is_some() && migrations.list.iter().any(|one| !residuals::is_of_model(one)),
@@ -342,7 +342,7 @@ fn unknown(migrations: &Migrations) -> Vec<Unknown> {
             net_breach_ns > 0,
             "net_before_guest",
             format!(
-                "The guest was out of reach for {} less than it stood still, beyond the errors of both: one of the two is wrong.",
+                "The guest was unreachable for {} less than it was stopped, beyond the errors of both: one of the two is wrong.",
                 duration(net_breach_ns as f64)
             ),
         ),

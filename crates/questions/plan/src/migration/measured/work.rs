@@ -13,7 +13,8 @@ use facts::migrations::{Counted, Migration};
 
 pub(super) const WORK: TableSpec = table! {
     migration.work version 1:
-    "What the guest counted of its work in one phase of one run: `before`, `pass N` or, where it was not read meanwhile, `moved` as a whole, and `after`. Times count from the \
+    "What the guest counted of its work in one phase of one run: `before`, `pass N` or, where it was not read during the migration, `moved` as a \
+     whole, and `after`. Times count from the \
           beginning of the migration; `share` is of the rate before; `lost_ns` is the time in which it would have done at that rate what it did not do; below 0 it did more.";
     key phase, i64("ns") start_ns, i64("ns") end_ns, count beats, f64("1/s") beats_per_s, share share,
     i64("ns") lost_ns, key_u64("") run;

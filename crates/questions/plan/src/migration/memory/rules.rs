@@ -31,8 +31,8 @@ const RULES: &[Rule] = &[
         per: "guest",
         looks_at: "Whether looking for zeros takes longer than sending what is not zeros.",
         limits: &[limit("zeros of all memory", ZEROS, "share")],
-        why: "One thread of QEMU looks at each page before it is sent. Where most of them are zeros, little is sent, and the first pass takes as \
-              long as memory takes to be read by one core. With multifd, since QEMU 9.0 each channel looks at its own pages.",
+        why: "One thread of QEMU scans each page before it is sent. If most pages are zeros, little is sent, and the first pass takes as long as \
+              one core takes to read the memory. With multifd, since QEMU 9.0, each channel scans its own pages.",
         fix: &[
             "virsh migrate --live --parallel --parallel-connections 4 DOMAIN DESTINATION",
             "virsh qemu-monitor-command DOMAIN --hmp 'migrate_set_parameter zero-page-detection multifd'   # QEMU 9.0 or later",
@@ -44,8 +44,8 @@ const RULES: &[Rule] = &[
     Rule {
         id: "MIG-COMPRESS",
         per: "guest",
-        looks_at: "Whether the channels that compress carry more of the guest's memory than the link does without.",
-        limits: &[limit("carried when compressed, of what the link carries", WORTH, "x")],
+        looks_at: "Whether the compressing channels transfer more of the guest's memory than the link does uncompressed.",
+        limits: &[limit("transferred when compressed, relative to the link", WORTH, "x")],
         why: "Compressing sends the ratio's part of each byte, as fast as the channels' CPUs compress. Where these are slower than the link, \
               they hold the migration up, and take CPU from guests on both hosts.",
         fix: &["virsh migrate --live --parallel DOMAIN DESTINATION   # without --comp-methods"],
@@ -60,7 +60,7 @@ const RULES: &[Rule] = &[
         why: "Looking for zeros reads every page. Reading a hole of shared memory fills it: the migration takes longer, and afterwards the guest \
               has all of its memory allocated on both hosts. Guests of vhost-user have shared memory.",
         fix: &[
-            "virsh edit DOMAIN   # memoryBacking: allocation mode='immediate', or hugepages, on both hosts: then nothing is allocated meanwhile",
+            "virsh edit DOMAIN   # memoryBacking: allocation mode='immediate', or hugepages, on both hosts: then nothing is allocated during the migration",
         ],
         source: "shmem_fault in mm/shmem.c, Linux 6.12; ram_save_host_page in migration/ram.c, QEMU 7.2",
         ..Rule::checked_by(holes)
@@ -91,7 +91,7 @@ fn scan_bound(Seen { looked, asked }: Seen<'_>) -> Option<Hit> {
     let title =
         format!("Looking for zeros takes {}, sending the rest {}", duration(scan_s * 1e9), duration(send_s * 1e9));
     let seen =
-        format!("{} of memory is zeros, one core looks at {}/s", percent(memory.zero_share), bytes(scan_bytes_per_s));
+        format!("{} of memory is zeros, one core scans {}/s", percent(memory.zero_share), bytes(scan_bytes_per_s));
     let mut hit = Hit::new(subject(looked.survey.as_ref()), Severity::Medium, title)
         .with(Evidence::in_table(seen, "migration.memory"));
     hit.cost = Cost::of(CostKind::Modelled, (scan_s - send_s) * 1e9, "ns of the first pass");

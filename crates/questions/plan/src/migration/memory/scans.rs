@@ -14,7 +14,7 @@ const BAR: f64 = 0.9;
 /// Looking for zeros, and reading.
 pub(crate) const SCANS: TableSpec = table! {
     migration.scans version 1:
-    "How fast one core tells which pages of one content are zeros; `read` is reading them without looking. `of_read` is the \
+    "How fast one core finds which pages of one content are zeros; `read` is reading them without comparing. `of_read` is the \
           rate to that of reading in the same launch.";
     key scan, key memory, key content, f64("ns") page_ns, f64("bytes/s") rate, f64("bytes/s") rate_low,
     f64("bytes/s") rate_high, f64("") of_read, count launches;

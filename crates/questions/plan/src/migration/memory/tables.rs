@@ -31,7 +31,7 @@ pub const XBZRLE: TableSpec = table! {
 /// What looking did to the guest's process.
 pub(crate) const LOOKED: TableSpec = table! {
     migration.looked version 1:
-    "What the guest's process (resident) and the files behind its memory (allocated) took before it was looked at, and after.";
+    "What the guest's process (resident) and the files behind its memory (allocated) took before the survey, and after.";
     key what, f64("bytes") before, f64("bytes") after;
 };
 

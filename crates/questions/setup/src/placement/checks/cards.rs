@@ -82,7 +82,7 @@ fn vhost_absent(model: &Model) -> Option<Hit> {
         let place = interface.map_or("", |interface| interface.place.as_str());
         hit = hit.seen(format!("{} has a virtio card and no vhost thread", domain.name), place);
     }
-    hit.fix.push("modprobe vhost_net   # then start these VMs anew".to_owned());
+    hit.fix.push("modprobe vhost_net   # then restart these VMs".to_owned());
     hit.fix.push("echo vhost_net > /etc/modules-load.d/kvmscope-vhost_net.conf   # keeps it after a reboot".to_owned());
     hit.undo.push("rm /etc/modules-load.d/kvmscope-vhost_net.conf; modprobe -r vhost_net".to_owned());
     Some(hit)

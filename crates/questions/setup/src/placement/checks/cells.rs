@@ -45,8 +45,10 @@ pub(crate) fn wide(model: &Model) -> Vec<Hit> {
             true => format!("{}, more than the {} of a node", many(vcpus.into(), "vCPU"), many(cpus as u64, "CPU")),
             false => format!("{} of memory, more than a node has", bytes(domain.memory_bytes.unwrap_or(0) as f64)),
         };
-        let title =
-            format!("{} has {what}, and is shown one NUMA node: it cannot place its work near its memory", domain.name);
+        let title = format!(
+            "{} has {what}, but only one virtual NUMA node: it cannot place its work near its memory",
+            domain.name
+        );
         let mut hit = Hit::new(&domain.name, Severity::Medium, title).of_domain(&domain.name);
         hit = hit.seen("it is shown no nodes of its own", told);
         if let Some(told) = model.machine.vm_memory.get(&domain.name) {

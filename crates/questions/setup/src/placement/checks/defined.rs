@@ -57,17 +57,17 @@ pub(crate) fn clocks(model: &Model) -> Vec<Hit> {
             ),
             (
                 timer("hpet", true),
-                "is shown an HPET: each reading of it is an exit to QEMU",
+                "has an HPET: each read of it is an exit to QEMU",
                 "<timer name='hpet' present='no'/> within <clock>",
             ),
             (
                 feature("x2apic"),
-                "is shown no x2APIC: each access to its interrupt controller is an exit with an emulated instruction",
+                "has no x2APIC: each access to its interrupt controller is an exit with an emulated instruction",
                 "within <cpu> without <feature policy='disable' name='x2apic'/>",
             ),
             (
                 feature("invtsc"),
-                "is shown no invariant TSC: it may read a slower clock",
+                "has no invariant TSC: it may read a slower clock",
                 "within <cpu> without <feature policy='disable' name='invtsc'/>; it cannot be migrated to a host of another frequency then",
             ),
         ];
@@ -118,7 +118,7 @@ pub(crate) fn limits(model: &Model) -> Vec<Hit> {
             let told = usual
                 .map_or_else(|| "1024 (cgroups version 1) or 100 (version 2)".to_owned(), |usual| usual.to_string());
             let title = format!(
-                "{} has a weight of {}, where {told} is usual: it gets what others leave",
+                "{} has a weight of {}, where {told} is usual: it gets what others leave over",
                 domain.name, shares.value
             );
             let mut hit = hit(domain, Severity::Info, title, ("<shares>", &shares.place));

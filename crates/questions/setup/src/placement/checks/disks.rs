@@ -154,7 +154,8 @@ fn emulates(domain: &Domain, mut hit: Hit) -> Hit {
     }
     if !said.is_empty() {
         hit.title = format!("{}: it emulates {}", hit.title, list(&said));
-        hit.fix.push("kvmscope check   # PLC-NET and PLC-DISK below have virtio for these devices: the kernel then serves the card, and a thread of its own the disk".to_owned());
+        hit.fix.push("kvmscope check   # PLC-NET and PLC-DISK below have virtio for these devices: the kernel then serves the card, and a \
+                      separate thread the disk".to_owned());
     }
     hit
 }

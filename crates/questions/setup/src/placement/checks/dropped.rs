@@ -16,7 +16,7 @@ const COUNTERS: &[(&str, &str)] = &[
     ("rx_fifo_errors", FULL),
     ("rx_no_buffer_count", FULL),
     ("rx_dropped", "the card or its driver had no room for them"),
-    ("rx_discards_phy", "the card had no room for what the wire brought"),
+    ("rx_discards_phy", "the card had no room for packets from the wire"),
 ];
 
 const FULL: &str = "its ring was full: the CPU that takes packets out of it does not keep up";

@@ -296,7 +296,7 @@ fn lifted(mut hit: Hit, model: &Model, cap: &Cap) -> Hit {
     hit = hit.seen(format!("each vCPU of {} may use {:.2} CPUs, on the machine below", cap.vm, cap.cpus), &cap.place);
     if let Some((counted, place)) = &cap.throttled {
         let what = format!(
-            "throttled there in {} of {}: its limit, and nobody beside it, takes that time",
+            "throttled there in {} of {}: its limit, not another VM, takes that time",
             counted.throttled,
             many(counted.periods, "period")
         );

@@ -70,7 +70,7 @@ fn crowded(model: &Model, domain: &Domain) -> Option<Hit> {
         &topology.place,
     );
     let idle = more.iter().fold(CpuSet::default(), |all, core| all.or(core));
-    hit = hit.seen(format!("nobody is bound to {}, and they were idle", cpus_named(&idle)), "proc/stat");
+    hit = hit.seen(format!("no thread is bound to {}, and they were idle", cpus_named(&idle)), "proc/stat");
     hit.cost = Cost::of(CostKind::Modelled, short, "CPUs short beside busy siblings");
     match limit {
         Some((path, _)) if path.contains("kubepods") => return None,

@@ -126,7 +126,8 @@ fn moved(model: &Model, domain: &Domain, nodes: &Nodes, hit: &mut Hit) {
     match model.machine.manager_of(domain) {
         Manager::Libvirt => {}
         Manager::OpenStack { server, .. } => {
-            hit.fix.push(format!("openstack server migrate {}   # nova binds memory and vCPUs, and chooses nodes anew where it places an instance", quoted(&server)));
+            hit.fix.push(format!("openstack server migrate {}   # nova binds memory and vCPUs, and chooses nodes again when it places an \
+                                  instance", quoted(&server)));
             return;
         }
         _ => {

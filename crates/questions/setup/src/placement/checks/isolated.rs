@@ -24,7 +24,7 @@ pub(crate) fn interrupts(model: &Model) -> Vec<Hit> {
             .filter(|(cpu, often)| full.contains(**cpu) && **often >= TICKING)
             .map(|one| (one, &told.place))
     }) {
-        let title = format!("CPU {cpu} is in nohz_full, and its timer interrupts it {} times a second", rate(*often));
+        let title = format!("CPU {cpu} is in nohz_full, and its timer interrupts it {} times per second", rate(*often));
         let mut hit = Hit::new(format!("tick of CPU {cpu}"), Severity::Low, title)
             .seen(format!("LOC {} a second on CPU {cpu}", rate(*often)), place);
         hit.fix.push(format!(
@@ -50,7 +50,7 @@ fn often(model: &Model, irq: &Irq, apart: &CpuSet) -> Option<Hit> {
     let there = irq.per_s.iter().filter(|(cpu, often)| apart.contains(**cpu) && **often >= MANY_PER_S);
     let (cpu, often) = there.max_by(|one, other| one.1.total_cmp(other.1))?;
     let title = format!(
-        "isolated CPU {cpu} is interrupted {} times a second by {} (interrupt {})",
+        "isolated CPU {cpu} is interrupted {} times per second by {} (interrupt {})",
         rate(*often),
         irq.name,
         irq.number

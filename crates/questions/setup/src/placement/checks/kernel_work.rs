@@ -88,7 +88,7 @@ pub(crate) fn kernel_threads(model: &Model) -> Vec<Hit> {
 /// What asks for idle time, where it is a cooling device, and what ends that: its state is a share of the time in per cent
 /// (drivers/thermal/intel/intel_powerclamp.c, Linux 6.12). A processor that is too hot slows down by itself all the same.
 fn inject_less(machine: &Machine, hit: &mut Hit) {
-    hit.first.push("grep -H . /sys/class/thermal/thermal_zone*/temp   # in thousandths of a degree: if it is hot, cooling is what it lacks".to_owned());
+    hit.first.push("grep -H . /sys/class/thermal/thermal_zone*/temp   # in thousandths of a degree: if it is hot, it needs cooling".to_owned());
     let clamps = machine.settings.iter().filter(|(path, told)| {
         path.starts_with("sys/class/thermal/") && path.ends_with("/type") && told.value.contains("powerclamp")
     });
@@ -97,7 +97,7 @@ fn inject_less(machine: &Machine, hit: &mut Hit) {
         let now = machine.settings.get(&state).and_then(|told| told.value.trim().parse::<u64>().ok());
         let Some(now) = now.filter(|now| *now > 0) else { continue };
         hit.evidence.push(Evidence::new(format!("{} asks for {now} % of the time", kind.value), &state));
-        hit.fix.push(format!("echo 0 > /{state}   # thermald sets it anew where it runs: systemctl status thermald"));
+        hit.fix.push(format!("echo 0 > /{state}   # thermald sets it again where it runs: systemctl status thermald"));
         hit.undo.push(format!("echo {now} > /{state}"));
     }
     if hit.fix.is_empty() {
@@ -161,7 +161,7 @@ fn share_slower(machine: &Machine, hit: &mut Hit) {
         hit.evidence.push(Evidence::new(format!("it saves {}", bytes(saved)), "sys/kernel/mm/ksm/pages_sharing"));
     }
     if machine.threads.iter().any(|thread| thread.name == "ksmtuned") {
-        hit.fix.push("grep -v '^#' /etc/ksmtuned.conf   # ksmtuned sets the pace anew: KSM_NPAGES_MAX and KSM_SLEEP_MSEC are its limits".to_owned());
+        hit.fix.push("grep -v '^#' /etc/ksmtuned.conf   # ksmtuned sets the pace again: KSM_NPAGES_MAX and KSM_SLEEP_MSEC are its limits".to_owned());
     } else if saved.is_none_or(|saved| saved >= SAVES_MUCH) {
         scan_slower(machine, &KSM, hit);
     } else {
@@ -191,7 +191,7 @@ pub(crate) fn softirqs(model: &Model) -> Vec<Hit> {
     let others = cpus.len() as u64 - 1;
     let others = if others > 0 { format!(", and {} more", many(others, "CPU")) } else { String::new() };
     let title = format!(
-        "CPU {cpu} spends {} of its time in softirqs and {} in interrupts{others}: whoever is bound to it waits",
+        "CPU {cpu} spends {} of its time in softirqs and {} in interrupts{others}: threads bound to it wait",
         percent(worst.softirq),
         percent(worst.irq)
     );

@@ -83,8 +83,7 @@ pub(crate) fn remote(model: &Model) -> Vec<Hit> {
                 format!("migratepages {pid} {home} {from}")
             } else {
                 format!(
-                    "# no undo for `migratepages {pid} {from} {home}`: afterwards nothing tells which pages were on \
-                     node {from}"
+                    "# no undo for `migratepages {pid} {from} {home}`: afterwards it is unknown which pages were on node {from}"
                 )
             });
         }

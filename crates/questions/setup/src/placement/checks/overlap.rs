@@ -105,7 +105,7 @@ fn overlapping(model: &Model, domain: &Domain) -> Option<Hit> {
     if wanted <= BUSY && model.proposal.gain(&hit.changes).is_some_and(|gain| gain < NOTHING) {
         hit.changes.clear();
         hit.fix
-            .push("kvmscope check   # its helpers hardly run, and moving them gives nobody more (modelled)".to_owned());
+            .push("kvmscope check   # its helpers hardly run, and moving them helps no thread (modelled)".to_owned());
         return Some(hit);
     }
     if hit.changes.is_empty() {

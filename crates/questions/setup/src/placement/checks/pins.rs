@@ -82,7 +82,7 @@ pub(crate) fn stacked(model: &Model) -> Vec<Hit> {
         let vcpus = if stacked == cpus.len() { "two vCPUs" } else { "more than one vCPU" };
         let subject = &hit.subject;
         let stops = match hit.evidence.iter().any(|seen| seen.what.contains(" run with fifo")) {
-            true => ", and of two with fifo one stands still until the other sleeps",
+            true => ", and of two with fifo one is stopped until the other sleeps",
             false => "",
         };
         hit.title = format!("{} of {subject} {carry} {vcpus}: {}{stops}", many(cpus.len() as u64, "CPU"), list(&cpus));

@@ -54,7 +54,7 @@ fn cpu_requests(domain: &Domain) -> Option<Refused<'_>> {
     };
     let (requested, limited) = (cpus(request.1)?, cpus(limit.1)?);
     (requested != limited).then(|| Refused {
-        what: format!("it asks for CPUs of its own, and requests {requested} of them with a limit of {limited}"),
+        what: format!("it asks for dedicated CPUs, and requests {requested} of them with a limit of {limited}"),
         seen: vec![dedicated, request, limit],
         field: format!("{REQUEST}: {limited}"),
     })

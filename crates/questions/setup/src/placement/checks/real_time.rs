@@ -99,7 +99,7 @@ fn moved(model: &Model, threads: &[&Thread], hit: &mut Hit) {
     }
     if let Some(unit) = unit {
         hit.fix.push(format!(
-            "# until it starts anew; to keep it: systemctl set-property {} AllowedCPUs={free}",
+            "# until it restarts; to keep it: systemctl set-property {} AllowedCPUs={free}",
             quoted(unit)
         ));
     }

@@ -209,7 +209,8 @@ fn move_rivals(model: &Model, verdicts: &[&Verdict], hit: &mut Hit) {
     if threads.any(|name| name.contains("kacpi") || name.starts_with("irq/") && name.ends_with("-acpi")) {
         // One of the firmware's events that never ends (Documentation/ABI/testing/sysfs-firmware-acpi, Linux 6.12).
         hit.first.push("grep -H enabled /sys/firmware/acpi/interrupts/gpe* | sort -rn -k 2 | head   # twice: which event counts up".to_owned());
-        hit.fix.insert(0, "echo disable > /sys/firmware/acpi/interrupts/gpeNN   # that event; what it was for (lid, hotplug, power) is not told any more".to_owned());
+        hit.fix.insert(0, "echo disable > /sys/firmware/acpi/interrupts/gpeNN   # that event; what it was for (lid, hotplug, power) is no longer \
+                           reported".to_owned());
         hit.undo.push("echo enable > /sys/firmware/acpi/interrupts/gpeNN".to_owned());
     }
     let by = |kind: Kind| winners().find(|(_, winner)| winner.kind == kind);

@@ -108,7 +108,7 @@ fn memory_causes(model: &Model, mut hit: Hit) -> Hit {
         withheld::reclaimed(model, stalls, &mut hit);
     }
     if let Some(stalls) = often(GaugeKind::CompactionStalls) {
-        hit.title = format!("{}: {} allocations a second waited for compaction", hit.title, rate(stalls.value));
+        hit.title = format!("{}: {} allocations per second waited for compaction", hit.title, rate(stalls.value));
         hit = hit.seen(format!("{} a second: {}", stalls.kind.words().0, rate(stalls.value)), &stalls.place);
         const DEFRAG: &str = "sys/kernel/mm/transparent_hugepage/defrag";
         let now = model.machine.setting(DEFRAG).and_then(|text| text.split_once('[')?.1.split_once(']'));
@@ -288,7 +288,8 @@ pub(crate) fn spread(model: &Model) -> Vec<Hit> {
         let mut quoted = model.machine.quoted.iter();
         if let Some(told) = quoted.find(|told| told.what == "memory on huge pages" && told.subject.starts_with(&whose))
         {
-            let what = "it lies on huge pages, which never swap: bound to a node with too few free ones, the VM does not start";
+            let what =
+                "it is on huge pages, which never swap: bound to a node with too few free ones, the VM does not start";
             hit = hit.seen(what, &told.place);
         }
     }
@@ -348,7 +349,10 @@ const RT_RUNTIME: &str = "proc/sys/kernel/sched_rt_runtime_us";
 fn unlimited(model: &Model, mut hit: Hit) -> Hit {
     let Some(told) = model.machine.settings.get(RT_RUNTIME) else { return hit };
     hit = hit.seen(format!("sched_rt_runtime_us is {}", told.value), &told.place);
-    hit.fix.push("sysctl -w kernel.sched_rt_runtime_us=-1   # no limit: a thread that never sleeps then leaves its CPU to nobody".to_owned());
+    hit.fix.push(
+        "sysctl -w kernel.sched_rt_runtime_us=-1   # no limit: a thread that never sleeps then never yields its CPU"
+            .to_owned(),
+    );
     hit.undo.push(format!("sysctl -w kernel.sched_rt_runtime_us={}", told.value.trim()));
     hit
 }
@@ -369,7 +373,7 @@ fn tsc_of_guest(model: &Model, hit: &mut Hit) -> Option<&'static str> {
     if lines().any(|line| line.contains("switched to clocksource kvm-clock")) {
         hit.severity = Severity::Info;
         hit.title =
-            "the guest's kernel does not trust its TSC, and reads kvm-clock in place of it: without an exit".to_owned();
+            "the guest's kernel does not trust its TSC, and reads kvm-clock instead: without an exit".to_owned();
         return Some(
             "cat /sys/devices/system/clocksource/clocksource0/current_clocksource   # on the host: with tsc there it was a pause of the guest, \
              such as the host's suspend or a migration, and no fault of the hardware",

@@ -171,8 +171,9 @@ pub(super) fn of_owner(path: &str, to: &str, was: &str) -> Option<Owners> {
     if path.contains("kubepods") {
         let first = "kubectl get pods -A -o yaml | grep -E ' uid:| cpu:|ownerReferences' -A 4   # which object made the pod, and what it requests";
         let set = |cpus: &str| format!("kubectl set resources OBJECT -n NAMESPACE --requests=cpu={cpus}");
-        let fix =
-            set("N   # deployment/NAME or the like that made the pod: its request is the pod's weight beside others");
+        let fix = set(
+            "N   # deployment/NAME or the like that made the pod: its request is the pod's weight relative to others",
+        );
         return Some(Owners { first: Some(first.to_owned()), fix, undo: Some(set("N   # as it was")) });
     }
     if let Some(name) = path.split('/').find_map(|part| part.strip_prefix("lxc.payload.")) {

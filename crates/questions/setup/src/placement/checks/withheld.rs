@@ -50,12 +50,12 @@ fn of_group(machine: &Machine, hit: &mut Hit) {
     let vms: BTreeSet<&str> = threads.filter_map(|thread| thread.vm.as_deref()).collect();
     let (file, times) = (limit.place.rsplit('/').next().unwrap_or_default(), rate(most.value));
     hit.title = format!(
-        "{}: {} reaches its memory limit of {} {times} times a second",
+        "{}: {} reaches its memory limit of {} {times} times per second",
         hit.title,
         unit_of(path).unwrap_or(path),
         bytes(limit.value)
     );
-    hit.evidence.push(Evidence::new(format!("{path} was at its limit {times} times a second"), &most.place));
+    hit.evidence.push(Evidence::new(format!("{path} was at its limit {times} times per second"), &most.place));
     hit.evidence.push(Evidence::new(format!("{file} is {}", bytes(limit.value)), &limit.place));
     let unit = unit_of(path).filter(|unit| path.ends_with(unit)).map(quoted);
     let of =
@@ -125,7 +125,7 @@ pub(super) fn reclaimed(model: &Model, stalls: &Gauge, hit: &mut Hit) {
     const KEPT: &str = "proc/sys/vm/min_free_kbytes";
     const SCALE: &str = "proc/sys/vm/watermark_scale_factor";
     let number = |path: &str| model.machine.setting(path)?.trim().parse::<f64>().ok();
-    hit.title = format!("{}: {} allocations a second waited for that", hit.title, rate(stalls.value));
+    hit.title = format!("{}: {} allocations per second waited for that", hit.title, rate(stalls.value));
     hit.evidence
         .push(Evidence::new(format!("{} a second: {}", stalls.kind.words().0, rate(stalls.value)), &stalls.place));
     for (path, value) in [KEPT, SCALE].into_iter().filter_map(|path| Some((path, number(path)?))) {

@@ -14,8 +14,8 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "The node of each card, and the nodes of the CPUs that its interrupts come to between two samples.",
         requires: &[FactKind::Nodes, FactKind::Cards, FactKind::Interrupts],
         limits: &[limit("interrupts of a card on another node", cells::FAR_IRQS, "per second")],
-        why: "What a card writes lies in the caches and the memory of its own node; a CPU of another one fetches each packet from there. Caveat: where \
-            the guest's threads are on that other node, the packets go there anyway.",
+        why: "A card writes packets into the caches and the memory of its own node; a CPU of another node fetches each packet from there. Caveat: \
+              if the guest's threads are on that other node, the packets have to go there anyway.",
         source: "Documentation/networking/scaling.rst and core-api/irq/irq-affinity.rst, Linux 6.12; the threshold is our own",
         ..Rule::checked_by(cells::far_interrupts)
     },
@@ -45,12 +45,13 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "PLC-CARD",
         per: "NIC",
-        looks_at: "How many packets a card's receive ring holds and how many queues are switched on (ethtool -g, -l), beside what it counted as lost \
-            (ethtool -S).",
+        looks_at: "How many packets a card's receive ring holds and how many queues are enabled (ethtool -g, -l), and the packets that it counted \
+                   as lost (ethtool -S).",
         requires: &[FactKind::CardCounters],
         limits: &[limit("of what there could be", dropped::FEW, "share")],
-        why: "What arrives while the CPU of a queue is busy waits in the ring, and what finds it full is lost; each queue interrupts one CPU, which takes \
-            all of its packets. Caveat: a long ring lets packets wait longer and leaves the caches, and a host whose CPUs belong to guests may want few queues.",
+        why: "Packets that arrive while the CPU of a queue is busy wait in the ring, and are lost if it is full; each queue interrupts one CPU, \
+              which handles all of its packets. Caveat: in a long ring packets wait longer and fall out of the caches, and a host whose CPUs \
+              belong to guests may want few queues.",
         source: "ethtool(8), -g and -l; Documentation/networking/scaling.rst, Linux 6.12; the threshold is our own",
         ..Rule::checked_by(dropped::small)
     },
@@ -72,14 +73,15 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "PLC-ISOLIRQ",
         per: "interrupt or CPU",
-        looks_at: "Interrupts of devices on isolated CPUs, and of the timer on those in nohz_full, between two looks at /proc/interrupts.",
+        looks_at: "Interrupts of devices on isolated CPUs, and of the timer on those in nohz_full, between two samples of /proc/interrupts.",
         requires: &[FactKind::Isolated, FactKind::Interrupts],
         limits: &[
             limit("interrupts of a device per second", culprits::MANY_PER_S, ""),
             limit("timer interrupts per second", isolated::TICKING, ""),
         ],
-        why: "isolcpus and nohz_full keep tasks and ticks away, and no interrupts of devices: those go where their masks send them. A tick goes on while more than \
-            one task is ready there, or a timer asks for it. Caveat: a device that is passed to a guest or polled there may belong to just that CPU.",
+        why: "isolcpus and nohz_full keep tasks and ticks away, but not device interrupts: these follow their affinity masks. The tick continues \
+              while more than one task is runnable, or a timer needs it. Caveat: a device that is assigned to a guest or polled there may belong \
+              on that CPU.",
         source: "Documentation/admin-guide/kernel-parameters.txt, isolcpus (managed_irq) and nohz_full, and timers/no_hz.rst, Linux 6.12; the thresholds are our own",
         ..Rule::checked_by(isolated::interrupts)
     },
@@ -107,7 +109,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "PLC-CPUSET",
         per: "VM",
-        looks_at: "CPUs that a thread's cgroup allows, against the pin that libvirt was asked for.",
+        looks_at: "CPUs that a thread's cgroup allows, against the pin that libvirt was asked to set.",
         requires: &[FactKind::Groups, FactKind::Definitions],
         why: "A thread runs only on CPUs that are in its mask and in its cgroup; the kernel ignores the rest of the \
             pin. Caveat: the cgroup may be narrow on purpose, and the pin may be the mistake.",
@@ -131,9 +133,9 @@ pub(super) const RULES: &[Rule] = &[
         per: "host",
         looks_at: "The number of polling threads that an option or a plan of service chains asks for, against those that run.",
         requires: &[FactKind::Switch],
-        why: "The plan reckons with so many CPUs that poll: with fewer a chain carries less than planned, and each one more than planned \
-            takes a CPU from vCPUs. Open vSwitch makes one polling thread for each CPU of pmd-cpu-mask, and deals the queues of a node \
-            to the threads there by their load. Caveat: a thread that is alone on its node serves no port of another one.",
+        why: "The plan assumes this many polling CPUs: with fewer, a chain carries less than planned, and each additional one takes a CPU from \
+              vCPUs. Open vSwitch starts one polling thread for each CPU of pmd-cpu-mask, and assigns the queues of a node to the threads there \
+              by their load. Caveat: a thread that is alone on its node serves no port of another one.",
         fix: &["ovs-appctl dpif-netdev/pmd-rxq-show   # which thread serves which queue, after the change"],
         source: "Open vSwitch 3.1, Documentation/topics/dpdk/pmd.rst and ovs-vswitchd.conf.db(5), pmd-cpu-mask",
         ..Rule::checked_by(polling::asked)
@@ -152,7 +154,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "PLC-PMDLOAD",
         per: "polling thread",
-        looks_at: "Load of polling threads: a saturated one beside one with room on the same node.",
+        looks_at: "Load of polling threads: a saturated one while another on the same node has room.",
         requires: &[FactKind::Switch],
         limits: &[
             limit("saturated, share of a CPU", polling::FULL, "share"),
@@ -185,7 +187,7 @@ pub(super) const RULES: &[Rule] = &[
         per: "NIC",
         looks_at: "xps_cpus of NICs that VMs use, against the CPUs of vhost workers and vCPUs.",
         requires: &[FactKind::Cards, FactKind::Masks],
-        why: "A sender without a send queue of its own picks one by hash, and contends with others for its lock. \
+        why: "A sender without its own send queue picks one by hash, and contends with others for its lock. \
             Caveat: with few packets nothing waits for a queue.",
         source: "Documentation/networking/scaling.rst, XPS, Linux 6.12",
         ..Rule::checked_by(steering::xps)

@@ -14,8 +14,8 @@ pub(super) const RULES: &[Rule] = &[
         per: "sample",
         looks_at: "CPU times of the same threads in two samples of top: an earlier sample has less.",
         requires: &[FactKind::Ran],
-        why: "The CPU time of a thread never decreases. A sample with more of it was taken later, whatever its \
-            position says. Caveat: if the samples are of two boots or two VMs, their times cannot be compared at all.",
+        why: "The CPU time of a thread never decreases. A sample with more of it was taken later, wherever it appears. Caveat: if the samples are \
+              of two boots or two VMs, their times cannot be compared at all.",
         fix: &["date; top -H -b -n 2 -d 5   # with timestamps, twice, before and after each change"],
         source: "top(1), TIME+; Documentation/filesystems/proc.rst, stat (utime, stime)",
         ..Rule::checked_by(evidence::order)
@@ -86,7 +86,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "PLC-BED",
         per: "host",
-        looks_at: "Steal time of each CPU between two samples, and limits that were told of VMs on the machine below.",
+        looks_at: "Steal time of each CPU between two samples, and reported limits of VMs on the host below.",
         requires: &[FactKind::Usage],
         limits: &[
             limit("share of a CPU", UNSTABLE_STEAL, "share"),
@@ -98,7 +98,7 @@ pub(super) const RULES: &[Rule] = &[
             findings can be trusted.",
         fix: &[
             "mpstat -P ALL 2 5   # is it still there?",
-            "# whoever runs the machine below can end it: CPUs of its own for this VM (no shared or burstable kind), fewer VMs beside it, or another host",
+            "# only the operator of the host below can end it: dedicated CPUs for this VM (no shared or burstable type), fewer VMs next to it, or another host",
         ],
         needs: Needs::OuterLevel,
         source: "Documentation/filesystems/proc.rst, /proc/stat (steal), Linux 6.12; the threshold of 5 % is our own",

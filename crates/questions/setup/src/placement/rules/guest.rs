@@ -34,7 +34,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "PLC-CELLS",
         per: "VM",
-        looks_at: "Whole definitions: guests with more vCPUs or memory than a node of the host has, that are shown one node.",
+        looks_at: "Complete definitions: guests with more vCPUs or memory than a node of the host, but a single virtual node.",
         requires: &[FactKind::Nodes, FactKind::Definitions],
         why: "The guest's kernel keeps a task near its memory only where it knows of nodes. Without cells its work and its memory are mixed over the \
             host's nodes, and half of all accesses go to the other one. Caveat: a guest that is migrated needs a host with as many nodes.",
@@ -45,12 +45,12 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "PLC-CELLMEMORY",
         per: "VM",
-        looks_at: "Guests that are shown several nodes: the nodes that each cell's memory is bound to, and what of it lies on which (numa_maps), against \
-            the nodes of the CPUs of its vCPUs.",
+        looks_at: "Guests with several virtual nodes: the nodes to which each cell's memory is bound, and where it is (numa_maps), against the \
+                   nodes of the CPUs of its vCPUs.",
         requires: &[FactKind::Nodes, FactKind::Masks, FactKind::Definitions],
         limits: &[limit("of its memory, beyond what its cells have there", memory::MUCH_REMOTE, "share")],
-        why: "The guest's kernel keeps a task near the memory of its cell. Where that lies on another node than the cell's vCPUs, each access that it \
-            takes for near is a far one. Caveat: memory follows a changed definition at the next start only, and needs as much free there.",
+        why: "The guest's kernel keeps a task near the memory of its cell. If that memory is on another node than the cell's vCPUs, each access \
+              that looks local is remote. Caveat: memory follows a changed definition only at the next start, and needs that much free memory there.",
         source: "libvirt.org/formatdomain.html, guest NUMA topology and numatune (memnode); the threshold is our own",
         ..Rule::checked_by(cell_memory::cells)
     },
@@ -70,9 +70,8 @@ pub(super) const RULES: &[Rule] = &[
         per: "VM",
         looks_at: "On AMD's processors: a topology with threads, and a CPU of the guest without the feature topoext.",
         requires: &[FactKind::Definitions, FactKind::Processor],
-        why: "A guest on AMD learns from the leaves that topoext stands for which of its CPUs share a core; QEMU shows them with \
-            host-passthrough only where they are asked for. Without them the guest sees a core for each thread. Caveat: models that QEMU \
-            names EPYC have them by themselves.",
+        why: "A guest on AMD learns which of its CPUs share a core from the CPUID leaves of topoext; with host-passthrough QEMU exposes them only \
+              on request. Without them the guest sees a core for each thread. Caveat: QEMU's EPYC models have them by default.",
         needs: Needs::Reload,
         source: "QEMU 10.0, target/i386/cpu.c (no_autoenable_flags of CPUID 8000_0001 ECX)",
         ..Rule::checked_by(shape::topoext)
@@ -80,14 +79,15 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "PLC-SOCKETS",
         per: "VM",
-        looks_at: "Guests that run Windows and are shown more than two sockets: what the vCPUs of the others ran.",
+        looks_at: "Windows guests with more than two sockets: CPU time of the vCPUs beyond the second socket.",
         requires: &[FactKind::Definitions, FactKind::Ran],
         limits: &[
             limit("sockets that a client's Windows uses", sockets::USED as f64, ""),
             limit("ran by a vCPU that is not used, share of a CPU at most", sockets::UNUSED, "share"),
         ],
-        why: "Windows for clients (10, 11) uses two sockets at most, some editions one or four, and leaves the vCPUs of the others idle; cores it \
-            takes all. Caveat: Windows Server uses them, so only vCPUs that were seen to do nothing, or a definition that names a client, tell.",
+        why: "Windows for clients (10, 11) uses two sockets at most, some editions one or four, and leaves the vCPUs of the others idle; it uses \
+              all cores. Caveat: Windows Server uses all sockets, so only vCPUs that were seen idle, or a definition that names a client, are \
+              evidence.",
         needs: Needs::Reload,
         source: "Microsoft, Windows 11 editions compared (sockets); libvirt.org/formatdomain.html, CPU model and topology; the thresholds are our own",
         ..Rule::checked_by(sockets::unused)
@@ -95,7 +95,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "PLC-HYPERV",
         per: "VM",
-        looks_at: "Whole definitions and command lines of guests that run Windows: what they are shown of Hyper-V, and their clock.",
+        looks_at: "Complete definitions and command lines of Windows guests: their Hyper-V enlightenments and their clock.",
         requires: &[FactKind::Definitions],
         why: "Without a synthetic timer Windows programs an emulated one for every tick, each an exit to KVM or QEMU, however idle it is. The \
             parts depend on each other, so they are switched on as a set. Caveat: a guest that was installed without them takes them from \
@@ -109,8 +109,8 @@ pub(super) const RULES: &[Rule] = &[
         per: "VM and clock",
         looks_at: "Timers and features of the CPU that a definition takes away, and emulated timers that it asks for.",
         requires: &[FactKind::Definitions],
-        why: "A guest reads the time millions of times a second where it can do so without an exit; a clock that QEMU or KVM emulates costs \
-            microseconds each time. Caveat: somebody may have taken it away to migrate to other hosts.",
+        why: "A guest can read the time millions of times per second without an exit; a clock that QEMU or KVM emulates costs microseconds each \
+              time. Caveat: it may have been removed on purpose, to migrate to other hosts.",
         needs: Needs::Reload,
         source: "libvirt.org/formatdomain.html, time keeping; Documentation/virt/kvm/x86/timekeeping.rst, Linux 6.12",
         ..Rule::checked_by(defined::clocks)
@@ -120,8 +120,8 @@ pub(super) const RULES: &[Rule] = &[
         per: "VM",
         looks_at: "Quotas and weights of CPU time in a definition.",
         requires: &[FactKind::Definitions],
-        why: "A quota below one CPU stops a vCPU in every period in which it wants more; a small weight lets others run first. Caveat: that may be \
-            what the VM's owner pays for; whether it is reached is told by cpu.stat (PLC-QUOTA).",
+        why: "A quota below one CPU stops a vCPU in every period in which it wants more; a small weight lets others run first. Caveat: that may \
+              be what the VM's owner pays for; cpu.stat shows whether it is reached (PLC-QUOTA).",
         source: "libvirt.org/formatdomain.html, CPU tuning; Documentation/scheduler/sched-bwc.rst, Linux 6.12; the threshold, a quarter of the usual weight, is our own",
         ..Rule::checked_by(defined::limits)
     },
@@ -319,8 +319,8 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "Threads per core that a guest sees, against the pins of its vCPUs: siblings that are none on the \
             host.",
         requires: &[FactKind::Cores, FactKind::Definitions],
-        why: "The guest's scheduler separates threads that it takes for siblings but are not, and lets real siblings \
-            share a core. Caveat: a guest with one thread per core may need more licences.",
+        why: "The guest's scheduler separates threads that it wrongly takes for siblings, and puts busy threads on real siblings. Caveat: a guest \
+              with one thread per core may need more licences.",
         needs: Needs::Reload,
         source: "libvirt.org/formatdomain.html, CPU model and topology; Red Hat Enterprise Linux 7 Virtualization Tuning and Optimization Guide, 3.4",
         ..Rule::checked_by(guest::false_siblings)

@@ -12,16 +12,20 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "PLC-SWAP",
         per: "host",
-        looks_at: "What vmstat says of memory that is moved to a disk and back.",
+        looks_at: "Memory swapped to a disk and back, by vmstat.",
         requires: &[FactKind::Paging],
         limits: &[
             limit("in or out", swap::SWAPPING, "bytes a second"),
-            limit("available, beside what is out, from which the host is not short", swap::LEFT, "ratio"),
+            limit(
+                "available relative to swapped memory, from which on the host is not short of memory",
+                swap::LEFT,
+                "ratio",
+            ),
             limit("of all memory, that a process of no VM has", holders::MUCH, "share"),
         ],
-        why: "A guest that touches a page which is out stands still until it is read back, and inside it nothing shows that. Either the \
-            host has less memory than its guests touch, or somebody else has it, or something withholds it: a group's limit, a node that VMs are \
-            bound to, huge pages that nobody uses. Caveat: \
+        why: "A guest that touches a swapped-out page stops until it is read back, which nothing inside the guest shows. Either the host has less \
+              memory than its guests touch, or other processes have it, or something withholds it: a group's limit, a node that VMs are bound to, \
+              unused huge pages. Caveat: \
             vmstat's first line is an average since boot.",
         source: "vmstat(8), si and so; the threshold is our own",
         ..Rule::checked_by(swap::swap)
@@ -35,14 +39,15 @@ pub(super) const RULES: &[Rule] = &[
         limits: &[
             limit("of the time", strain::PRESSED, "share"),
             limit("tasks for each CPU", strain::QUEUED, "tasks"),
-            limit("allocations that wait for pages", strain::OFTEN, "times a second"),
-            limit("a group reaches its limit of memory", withheld::REACHED, "times a second"),
+            limit("allocations that wait for pages", strain::OFTEN, "times per second"),
+            limit("a group reaches its limit of memory", withheld::REACHED, "times per second"),
             limit("huge pages free, of what is available", withheld::UNUSED, "ratio"),
             limit("free of a node that is full", full_node::FULL, "share"),
             limit("free of a node that has room", full_node::ROOMY, "share"),
         ],
-        why: "The kernel counts the time in which some tasks could not go on for want of this resource, and its run queue tasks that \
-            want a CPU; a vCPU's thread is a task like others. Caveat: whose they are only each group's files say (cpu.pressure, memory.pressure).",
+        why: "The kernel counts the time in which some tasks were stalled for lack of this resource; its run queue has the tasks that want a CPU, \
+              and a vCPU's thread is a task like any other. Caveat: only the files of each group show whose tasks they are (cpu.pressure, \
+              memory.pressure).",
         source: "Documentation/accounting/psi.rst, Linux 6.12; vmstat(8), sar(1); the thresholds are our own",
         ..Rule::checked_by(strain::pressure)
     },
@@ -56,8 +61,8 @@ pub(super) const RULES: &[Rule] = &[
             limit("busy, of a disk", strain::FULL, "share"),
             limit("a request of it", strain::SLOW_NS, "ns"),
         ],
-        why: "Tasks wait for disks while CPUs have nothing to do: more CPUs or other pins give nothing. Caveat: a CPU that \
-            has other work hides such waiting, so a small number says little.",
+        why: "Tasks wait for disks while CPUs are idle: more CPUs or other pins gain nothing. Caveat: a CPU with other work hides such waiting, \
+              so a small number means little.",
         fix: &["iostat -x 1 5; pidstat -d 1 5   # which disk, and who asks it"],
         source: "Documentation/filesystems/proc.rst, /proc/stat (iowait), Linux 6.12; the threshold is our own",
         ..Rule::checked_by(strain::disks)
@@ -68,8 +73,8 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "cpu.max and cpu.stat of a group of which no thread of a VM is known, as one sees them from within a pod.",
         requires: &[FactKind::Quotas],
         limits: &[limit("throttled, of its periods", strain::THROTTLED, "share")],
-        why: "Once a group has used up its time, all of its threads stop until the next period: a guest in it stands still, and it looks like stolen \
-            time from inside. Caveat: one copy of cpu.stat counts from the start of the group on.",
+        why: "Once a group has used up its time, all of its threads stop until the next period: a guest in it is stopped, which looks like steal \
+              time from inside. Caveat: one copy of cpu.stat counts from the start of the group on.",
         fix: &[
             "echo max > /sys/fs/cgroup/GROUP/cpu.max   # by its manager: resources.limits.cpu of a pod, CPUQuota= of a unit",
         ],
@@ -82,7 +87,8 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "Sums of what threads of guests ran and waited, as virsh domstats (vcpu.N.delay) and /proc/PID/schedstat have them.",
         requires: &[FactKind::Waited],
         limits: &[limit("of running and waiting", strain::WAITED, "share")],
-        why: "A vCPU that is ready and has no CPU is stopped, whatever the guest does. Caveat: one copy of the sums counts from the start of the VM on and says nothing of today; none says who had the CPU.",
+        why: "A vCPU that is ready and has no CPU is stopped, whatever the guest does. Caveat: one copy of the sums counts from the start of the \
+              VM, not just recently; none shows who had the CPU.",
         fix: &[
             "kvmscope snapshot --span 10 -o now && kvmscope check now   # on the host: who waits now, and who has its CPU",
         ],
@@ -95,8 +101,8 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "numastat of processes that run guests: memory by node.",
         requires: &[FactKind::GuestMemory],
         limits: &[limit("of a process's memory on one node", strain::AT_HOME, "share")],
-        why: "Memory on another node takes longer to reach; without a binding it lies where it was first touched. Caveat: a guest \
-            larger than a node, or than what is free there, has no other choice, and needs cells of its own.",
+        why: "Memory on another node takes longer to reach; without a binding it is where it was first touched. Caveat: a guest \
+            larger than a node, or than what is free there, has no other choice, and needs its own NUMA cells.",
         fix: &[
             "numactl -H; virsh numatune DOMAIN   # what is free on each node, and what binds it now: a node without room swaps, and on huge pages the VM does not start",
             "virsh numatune DOMAIN --config --mode strict --nodeset N   # the node of its vCPUs, from the next start",
@@ -114,8 +120,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "Threads of the kernel that run for much of a CPU: ksmd, khugepaged, kswapd, kcompactd, ksoftirqd, those that inject idle time.",
         requires: &[FactKind::Ran],
         limits: &[limit("ran", kernel_work::KERNEL_BUSY, "share of a CPU")],
-        why: "It takes this time from whoever else may run there. Caveat: what it does may be worth it; measure with it and \
-            without it.",
+        why: "It takes this time from everything else that may run there. Caveat: its work may be worth it; measure with and without it.",
         source: "Documentation/admin-guide/mm/ksm.rst, transhuge.rst and kernel/softirq.c, Linux 6.12; the threshold is our own",
         ..Rule::checked_by(kernel_work::kernel_threads)
     },
@@ -128,9 +133,9 @@ pub(super) const RULES: &[Rule] = &[
             limit("polled, of all CPUs", halt_polling::POLLED, "share"),
             limit("halt_poll_ns, above", halt_polling::USUAL_NS as f64, "ns"),
         ],
-        why: "A vCPU that halts keeps its CPU for so long in case it wakes again. Nobody waits for that, as polling ends once another thread wants the \
-            CPU; but a sibling slows down, idle guests look busy, and power is used. Caveat: with less of it a vCPU that wakes often is woken later; \
-            Linux 5.10 to 6.0 take the limit over when a VM is made.",
+        why: "A vCPU that halts polls on its CPU for this long in case it wakes again. No other thread waits for that, as polling ends once one \
+              wants the CPU; but a sibling slows down, idle guests look busy, and power is used. Caveat: with less polling, a vCPU that wakes \
+              often wakes later; Linux 5.10 to 6.0 read the limit when a VM is created.",
         source: "Documentation/virt/kvm/halt-polling.rst, Linux 6.12; the threshold is our own",
         ..Rule::checked_by(halt_polling::polling)
     },
@@ -141,10 +146,9 @@ pub(super) const RULES: &[Rule] = &[
         requires: &[FactKind::Usage],
         limits: &[
             limit("of a CPU's time", kernel_work::INTERRUPTED, "share"),
-            limit("of the time of all CPUs, where nobody told which", kernel_work::INTERRUPTED_ALL, "share"),
+            limit("of the time of all CPUs, where the CPU is not known", kernel_work::INTERRUPTED_ALL, "share"),
         ],
-        why: "A CPU that handles interrupts runs no guest meanwhile, and a vCPU that is bound to it waits. Caveat: it may be a CPU that \
-            was set aside for just that.",
+        why: "A CPU that handles interrupts runs no guest, and a vCPU that is bound to it waits. Caveat: the CPU may be reserved for exactly that.",
         fix: &[
             "cat /proc/softirqs; sleep 1; cat /proc/softirqs   # which kind counts up on that CPU: NET_RX, TIMER, BLOCK",
             "cat /proc/interrupts; sleep 1; cat /proc/interrupts   # whose interrupts come there",
@@ -158,18 +162,18 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "Counters of dropped packets that Open vSwitch has of an interface, and two copies of those of a card (ethtool -S).",
         requires: &[FactKind::CardCounters],
         limits: &[limit("of the port's packets", kernel_work::DROPPED, "share")],
-        why: "Each counter stands for one place where packets are lost, so it tells who cannot keep up. Caveat: counters are \
-            sums since the port was made; ask twice to see whether it still drops.",
+        why: "Each counter counts the losses at one point of the path, so it shows which part cannot keep up. Caveat: counters are sums since the \
+              port was created; read them twice to see whether it still drops.",
         source: "ovs-vswitchd.conf.db(5), Interface statistics; lib/netdev-dpdk.c, Open vSwitch 3.1; the threshold is our own",
         ..Rule::checked_by(kernel_work::drops)
     },
     Rule {
         id: "PLC-KERNEL",
         per: "kind of line",
-        looks_at: "Lines of the kernel's log that say that something is wrong: clocks, lockups, stalls, memory, heat, KVM; those of QEMU's; containers \
+        looks_at: "Lines of the kernel's log about faults: clocks, lockups, stalls, memory, heat, KVM; those of QEMU's; containers \
             that the kernel killed for want of memory (kubectl describe pod).",
         requires: &[FactKind::Log],
-        why: "The kernel itself says so, or whoever it told. Caveat: a line tells when it happened, not that it still does.",
+        why: "The kernel itself reports it, or a program that it informed. Caveat: a line shows when it happened, not that it still does.",
         source: "Linux 6.12; each kind of line with its file in the documentation",
         ..Rule::checked_by(strain::complaints)
     },
@@ -194,7 +198,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "On a host with isolated CPUs: settings that tuned's profiles cpu-partitioning and network-latency \
             change, kernel work and timer ticks on the isolated CPUs.",
         requires: &[FactKind::Isolated],
-        why: "CPUs are isolated on this host, and this setting still lets the kernel run work on them. This is a \
+        why: "CPUs are isolated on this host, and this setting still allows kernel work on them. This is a \
             profile's recommendation, not a measurement on this host. Caveat: each setting has a price: statistics, \
             watchdogs, fairness of the other CPUs. Measure with the real load.",
         source: "tuned 2.28, profiles cpu-partitioning and network-latency",

@@ -19,20 +19,20 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "Starved threads that use all CPUs their slice or scope allows, while CPUs beyond it are idle.",
         requires: &[FactKind::Waited, FactKind::Groups],
         limits: &[limit("idle, from which a CPU has room", ROOM, "share")],
-        why: "A cgroup's set of CPUs bounds every pin below it: libvirt's commands cannot lead out of it, only the owner of the group can. \
-            Caveat: somebody may have set it to keep the other CPUs for something else.",
+        why: "A cgroup's set of CPUs bounds every pin below it: libvirt's commands cannot go beyond it, only the owner of the group can widen it. \
+              Caveat: it may be set on purpose, to keep the other CPUs for something else.",
         source: "Documentation/admin-guide/cgroup-v2.rst, cpuset, Linux 6.12; systemd.resource-control(5), AllowedCPUs; the threshold is our own",
         ..Rule::checked_by(slice::slices)
     },
     Rule {
         id: "PLC-WEIGHT",
         per: "cgroup",
-        looks_at: "Starved threads beside one that ran, where their groups part: the weights of these two groups, whole and by what \
-            the threads in each want.",
+        looks_at: "Starved threads and one that ran, at the level where their groups differ: the weights of these two groups, in total and \
+                   relative to what the threads in each want.",
         requires: &[FactKind::Waited, FactKind::Groups],
         limits: &[limit("times the weight, from which a group is heavier", weights::HEAVIER, "ratio")],
-        why: "Two groups that want one CPU share it by their weights, so the lighter one waits however its threads are pinned. Caveat: \
-            somebody may have set them so that this VM yields.",
+        why: "Two groups that want one CPU share it by their weights, so the lighter one waits however its threads are pinned. Caveat: they may \
+              be set on purpose, so that this VM yields.",
         source: "Documentation/admin-guide/cgroup-v2.rst, cpu.weight, Linux 6.12; cpu.shares in version 1; the threshold is our own",
         ..Rule::checked_by(weights::outweighed)
     },
@@ -43,8 +43,9 @@ pub(super) const RULES: &[Rule] = &[
             either starve by the other.",
         requires: &[FactKind::Cpus, FactKind::Masks, FactKind::Ran, FactKind::Waited],
         limits: &[limit("waiting, as a share of the time that a thread wanted", starvation::STARVED, "share")],
-        why: "A pinned vCPU has no other CPU, so whoever may run elsewhere and comes there takes half of all it has. The pin is right, and the \
-            wider mask is not: narrowed, its VM loses nothing that was meant for it. Caveat: who is narrowed needs room on what is left.",
+        why: "A pinned vCPU has no other CPU, so a thread that could run elsewhere but comes there takes half of all it has. The pin is right, \
+              and the wider mask is wrong: narrowed, its VM loses nothing that was meant for it. Caveat: the narrowed threads need room on the \
+              remaining CPUs.",
         source: "OpenStack Nova, cpu-topologies.rst (cpu_shared_set and cpu_dedicated_set); Red Hat Enterprise Linux 7 Virtualization Tuning and \
                  Optimization Guide, 9.3",
         ..Rule::checked_by(covers::covering)
@@ -164,7 +165,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-CACHE",
         per: "VM",
         looks_at: "vCPUs that are bound to CPUs of one node behind several last-level caches, while those behind one have room for \
-            all of them; silent about idle VMs, and about guests that are shown nodes, or several sockets or dies of several CPUs.",
+            all of them; does not fire for idle VMs, or for guests with virtual nodes, or several sockets or dies of several CPUs.",
         requires: &[FactKind::Caches, FactKind::Masks],
         limits: &[limit("load from which a vCPU is busy, share of a CPU", BUSY, "share")],
         why: "What threads of a guest pass to each other comes from the cache that they share, else over the link from another one; \
@@ -223,7 +224,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "PLC-FLOAT",
         per: "VM",
-        looks_at: "VMs whose threads may run on every CPU, beside VMs whose vCPUs are pinned.",
+        looks_at: "VMs whose threads may run on every CPU, on a host with pinned VMs.",
         requires: &[FactKind::Cpus, FactKind::Masks],
         why: "Threads that may run anywhere also run on CPUs with pinned threads, which cannot move away. Caveat: on \
             a fully pinned host there may be no spare CPU for the unpinned threads.",
@@ -269,15 +270,15 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "Busy vCPUs that are bound to cores with a lower highest clock than others, which are idle.",
         requires: &[FactKind::TopClocks, FactKind::Masks, FactKind::Ran],
         limits: &[limit("of the fastest core's clock", hybrid::SLOWER, "share"), limit("busy", hybrid::BUSY, "share")],
-        why: "Hybrid processors have cores of two kinds. The host's scheduler prefers the fast ones for what is busy; a pin \
-              takes that choice away. Caveat: a fast core that a VM has is no longer there for the host.",
+        why: "Hybrid processors have cores of two kinds. The host's scheduler prefers the fast ones for busy threads; a pin removes that choice. \
+              Caveat: a fast core that belongs to a VM is lost to the host.",
         source: "cpuinfo_max_freq, Documentation/admin-guide/pm/cpufreq.rst; arch/x86/kernel/itmt.c, Linux 6.12",
         ..Rule::checked_by(hybrid::slow_cores)
     },
     Rule {
         id: "PLC-ESCAPE",
         per: "VM",
-        looks_at: "vhost threads in the root cgroup whose VM has a cgroup of its own.",
+        looks_at: "vhost threads in the root cgroup whose VM has its own cgroup.",
         requires: &[FactKind::Groups],
         why: "Vhost threads outside the VM's cgroup ignore its CPU set and its weight: emulatorpin has no effect on \
             them. Caveat: on hosts with saturated CPUs, moving them back cost 50-60 % of network throughput.",

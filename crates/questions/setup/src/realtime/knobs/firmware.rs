@@ -17,8 +17,8 @@ pub(super) const KNOBS: &[Rule] = &[
     Rule {
         id: "LAT-TYPO",
         looks_at: "Words on the kernel's command line that are a typing mistake away from one of these knobs.",
-        why: "The kernel ignores words that it does not know and says so once, early in its log: KVM4NFV's own scripts set \
-              pcie_asmp for years. Caveat: a module that is not from the kernel may know the word.",
+        why: "The kernel ignores parameters that it does not know and logs that once, early: KVM4NFV's own scripts set \
+              pcie_asmp for years. Caveat: an out-of-tree module may know the parameter.",
         needs: Needs::Reboot,
         source: "Documentation/admin-guide/kernel-parameters.txt, Linux 6.12; OPNFV KVM4NFV, ci/envs/host-config (pcie_asmp)",
         ..knob("the command line", Group::Firmware, Place::Told(misspelt))

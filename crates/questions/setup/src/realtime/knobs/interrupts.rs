@@ -18,10 +18,9 @@ pub(super) const KNOBS: &[Rule] = &[
     },
     Rule {
         id: "LAT-IRQBALANCE",
-        looks_at: "Whether irqbalance, where it runs, keeps away from these CPUs, as its configuration says.",
-        why: "It moves interrupts to whichever CPU is idle every ten seconds, over what anybody has set. Caveat: without a list of its \
-              own it keeps away from isolated and tickless CPUs, and with one from those of the list alone; a list in its unit's \
-              environment is not read.",
+        looks_at: "Whether irqbalance, if it runs, is configured to avoid these CPUs.",
+        why: "It moves interrupts to whichever CPU is idle every ten seconds, overriding any affinity that was set. Caveat: without a list it \
+              avoids isolated and tickless CPUs, and with one only those of the list; a list in its unit's environment is not read.",
         source: "irqbalance(1) 1.9, IRQBALANCE_BANNED_CPUS and IRQBALANCE_BANNED_CPULIST; tuned 2.28, profile cpu-partitioning",
         ..knob("banned CPUs of irqbalance", Group::Noise, Place::Told(balanced))
     },

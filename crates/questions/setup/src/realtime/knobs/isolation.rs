@@ -12,9 +12,8 @@ pub(super) const KNOBS: &[Rule] = &[
         id: "LAT-ISOLCPUS",
         looks_at: "Whether the CPUs that real time is for are isolated, and which other tasks ran there.",
         limits: &[limit("another task, share of a CPU", effects::WORTH_TELLING, "share")],
-        why: "The scheduler moves no task to an isolated CPU on its own, so that a vCPU there is disturbed by what is bound \
-              to that CPU alone. Caveat: nothing balances threads between isolated CPUs either: each vCPU needs one of its \
-              own.",
+        why: "The scheduler moves no task to an isolated CPU on its own, so that only what is bound to that CPU disturbs a vCPU there. Caveat: \
+              nothing balances threads between isolated CPUs either: each vCPU needs its own.",
         needs: Needs::Reboot,
         source: "Documentation/admin-guide/kernel-parameters.txt, isolcpus, Linux 6.12; tuned 2.28, profile cpu-partitioning",
         ..verified(
@@ -114,7 +113,7 @@ pub(super) const KNOBS: &[Rule] = &[
         id: "LAT-PATIENCE",
         looks_at: "How long RCU leaves a tickless CPU alone before it asks for a quiescent state.",
         why: "RCU interrupts a CPU that stays in the kernel or a guest; with patience it waits until that state comes. \
-              Caveat: grace periods, and whatever waits for them, take up to a second longer.",
+              Caveat: grace periods, and everything that waits for them, take up to a second longer.",
         needs: Needs::Reboot,
         source: "Documentation/admin-guide/kernel-parameters.txt, rcutree.nohz_full_patience_delay, Linux 6.12",
         ..knob(

@@ -21,7 +21,7 @@ pub(super) const KNOBS: &[Rule] = &[
     Rule {
         id: "LAT-PLE",
         looks_at: "Pause-loop exiting.",
-        why: "A vCPU that spins with PAUSE exits so that another may run, and on a CPU of its own there is none. Caveat: where vCPUs \
+        why: "A vCPU that spins with PAUSE exits so that another may run, and on a dedicated CPU there is none. Caveat: where vCPUs \
               share CPUs, spinning wastes the time of others.",
         needs: Needs::Reload,
         source: "arch/x86/kvm/vmx/vmx.c, ple_gap, Linux 6.12; tuned 2.28, profile realtime-virtual-host",
@@ -39,8 +39,8 @@ pub(super) const KNOBS: &[Rule] = &[
     Rule {
         id: "LAT-APICV",
         looks_at: "Whether the processor delivers interrupts to running vCPUs itself (APICv, AVIC).",
-        why: "Without it each interrupt for a running vCPU is an exit and an entry. Caveat: KVM leaves it off for a VM whose settings \
-              do not go with it; NST and FLW rules say when, and on which processors it has faults.",
+        why: "Without it each interrupt for a running vCPU is an exit and an entry. Caveat: KVM leaves it off for a VM with incompatible \
+              settings; NST and FLW rules show when, and on which processors it has errata.",
         needs: Needs::Reload,
         source: "arch/x86/kvm/vmx/vmx.c, enable_apicv, and svm/avic.c, avic, Linux 6.12",
         ..knob("APICv", Group::Kvm, Place::Told(posted_interrupts))
@@ -48,8 +48,8 @@ pub(super) const KNOBS: &[Rule] = &[
     Rule {
         id: "LAT-HALTPOLL",
         looks_at: "Whether KVM polls on a CPU after a halt (halt_poll_ns) although the guests there poll themselves.",
-        why: "A guest that polls halts by chance, and KVM then keeps the CPU from its kernel threads, and from its sibling, for so \
-              long. Caveat: guests that sleep between packets wake up later without it: only vCPUs that are always busy are told.",
+        why: "A guest that polls halts by chance, and KVM then withholds the CPU from its kernel threads, and slows its sibling, for this long. \
+              Caveat: guests that sleep between packets wake up later without it: only vCPUs that are always busy are reported.",
         source: "Documentation/virt/kvm/halt-polling.rst, Linux 6.12; our own limit of what is always busy",
         ..knob("halt_poll_ns", Group::Kvm, Place::Told(halt_polling))
     },
@@ -115,6 +115,6 @@ fn posted_interrupts(host: &Host<'_>) -> Option<Told> {
     let told = Told::new(value, path, fits, "Y");
     Some(match fits {
         true => told,
-        false => told.looking("kvmscope check   # rules NST and FLW say whether it can be on here, and what is typed"),
+        false => told.looking("kvmscope check   # rules NST and FLW show whether it can be on here, and the command"),
     })
 }

@@ -71,8 +71,8 @@ pub(super) const KNOBS: &[Rule] = &[
             limit("entries per second", effects::SLEEPS_PER_S, ""),
         ],
         why: "A CPU needs tens to hundreds of microseconds to leave a deep idle state, before it handles the interrupt that \
-              woke it. Caveat: a program may hold /dev/cpu_dma_latency at 0 in place of the boot word, which only the use of \
-              the states shows; a CPU that never sleeps costs power, and its sibling gets less of the core.",
+              woke it. Caveat: a program may hold /dev/cpu_dma_latency at 0 instead of the boot parameter, which only the use of the states \
+              shows; a CPU that never sleeps costs power, and its sibling gets less of the core.",
         needs: Needs::Reboot,
         source: "Documentation/admin-guide/pm/cpuidle.rst and Documentation/power/pm_qos_interface.rst, Linux 6.12; tuned 2.28, \
               force_latency",
@@ -112,7 +112,7 @@ pub(super) const KNOBS: &[Rule] = &[
         id: "LAT-SIBLING",
         looks_at: "The other threads of the cores that real time is for, and how busy they were.",
         why: "A busy sibling takes execution units and cache of the core from one instruction to the next, which nothing on this \
-              CPU shows. Caveat: two vCPUs of one guest that are shown as siblings share a core on purpose.",
+              CPU shows. Caveat: two vCPUs of one guest that it sees as siblings share a core on purpose.",
         source: "Documentation/admin-guide/hw-vuln/core-scheduling.rst, Linux 6.12; tuned 2.28, profile realtime",
         ..knob("the siblings of real-time CPUs", Group::Power, Place::Told(siblings))
     },

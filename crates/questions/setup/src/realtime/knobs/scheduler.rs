@@ -56,8 +56,8 @@ pub(super) const KNOBS: &[Rule] = &[
     Rule {
         id: "LAT-BALANCING",
         looks_at: "Automatic NUMA balancing.",
-        why: "It unmaps memory to see who touches it, and each touch of a vCPU is a fault. Caveat: unpinned guests beside this one \
-              need it to get their memory close.",
+        why: "It unmaps memory to see which task touches it, and each touch by a vCPU is a fault. Caveat: unpinned guests on the same host need \
+              it to get their memory close.",
         source: "Documentation/admin-guide/sysctl/kernel.rst, numa_balancing, Linux 6.12; tuned 2.28, profile network-latency",
         ..knob("numa_balancing", Group::Scheduler, Place::File("proc/sys/kernel/numa_balancing", Want::Is(&["0"])))
     },

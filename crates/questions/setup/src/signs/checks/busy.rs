@@ -28,7 +28,7 @@ pub(in crate::signs) fn vhost(scene: &Scene<'_>) -> Vec<Hit> {
     });
     full.map(|(model, thread, run)| {
         let of = thread.vm.as_ref().map_or(String::new(), |vm| format!(" of {vm}"));
-        let title = format!("the vhost worker{of} runs {} of a CPU: its queue carries no more", percent(run.value));
+        let title = format!("the vhost worker{of} runs {} of a CPU: its queue is at its limit", percent(run.value));
         let mut hit = Hit::new(thread.name.as_str(), Severity::Medium, title);
         hit.level = Some(model.level);
         // A process of which nobody told the name has no definition by that name.
@@ -230,8 +230,7 @@ pub(in crate::signs) fn generator(scene: &Scene<'_>) -> Vec<Hit> {
         if share < GENERATOR {
             return None;
         }
-        let title =
-            format!("TRex uses {} of its own cores: it sends no more than that, whatever is behind it", percent(share));
+        let title = format!("TRex uses {} of its own cores: it cannot send more, whatever it tests", percent(share));
         let mut hit = Hit::new("TRex", Severity::Medium, title);
         hit.level = Some(model.level);
         hit = hit.seen(format!("cpu_util. {}", cpu.value), &cpu.place);

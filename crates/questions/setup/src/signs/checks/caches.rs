@@ -40,7 +40,7 @@ fn of_domain(model: &Model, domain: &Domain) -> Option<Hit> {
     }
     let parts = used.iter().map(|cpus| format!("{} on {}", cpus.and(&own).len(), cpus)).collect::<Vec<_>>().join(", ");
     let title = format!(
-        "the vCPUs of {} lie behind {} ({parts}); as threads of their cores they fit behind one",
+        "the vCPUs of {} are spread over {} ({parts}); as threads of their cores they fit behind one",
         domain.name,
         many(used.len() as u64, "last-level cache")
     );

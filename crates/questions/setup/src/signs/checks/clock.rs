@@ -85,7 +85,7 @@ pub(in crate::signs) fn hidden(scene: &Scene<'_>) -> Vec<Hit> {
     let hits = read.filter(|told| SLOW.contains(&told.value.trim())).map(|told| {
         let (vm, clock) = (&domain.name, told.value.trim());
         let title = format!(
-            "the guest reads its time from {clock}, an exit each time: the definition of {vm} takes kvm-clock away"
+            "the guest reads its time from {clock}, an exit each time: the definition of {vm} disables kvm-clock"
         );
         let mut hit = Hit::new(vm.as_str(), Severity::High, title).of_domain(vm);
         hit.level = Some(host.level);

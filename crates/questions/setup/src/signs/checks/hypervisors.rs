@@ -40,7 +40,7 @@ fn of_counts(scene: &Scene<'_>, counted: &Counted) -> Option<Hit> {
         return None;
     }
     let title = format!(
-        "{} of the exits are by a hypervisor inside the guest: it runs guests of its own, and each of their exits costs several here",
+        "{} of the exits are by a hypervisor inside the guest: it runs its own guests, and each of their exits costs several here",
         percent(share)
     );
     let mut hit = Hit::new(counted.machine.as_str(), Severity::High, title);
@@ -56,7 +56,7 @@ fn of_counts(scene: &Scene<'_>, counted: &Counted) -> Option<Hit> {
     );
     let shadow = scene.models.iter().find_map(|model| model.machine.settings.get(SHADOW));
     if let Some(shadow) = shadow.filter(|told| told.value.trim() == "N") {
-        hit = hit.seen("enable_shadow_vmcs is N: each VMREAD and VMWRITE is an exit of its own", &shadow.place);
+        hit = hit.seen("enable_shadow_vmcs is N: each VMREAD and VMWRITE is a separate exit", &shadow.place);
     }
     let domains: Vec<&Domain> = scene.models.iter().flat_map(|model| &model.machine.domains).collect();
     if let [domain] = domains[..] {
@@ -75,7 +75,7 @@ fn of_domain_shown(mut hit: Hit, domain: &Domain) -> Hit {
     else {
         return hit.of_domain(&domain.name);
     };
-    let what = format!("{} is shown the host's CPU, and its virtualization (vmx or svm) with it", domain.name);
+    let what = format!("{} has the host's CPU model, including its virtualization (vmx or svm)", domain.name);
     hit = hit.of_domain(&domain.name).seen(what, &mode.place);
     match domain.proxmox {
         Some(id) => {

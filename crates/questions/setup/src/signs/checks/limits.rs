@@ -103,7 +103,7 @@ fn of_disk(
     let (severity, condition) =
         if is_its { (Severity::High, String::new()) } else { (Severity::Medium, format!("if it ran in {vm}, ")) };
     let title = format!(
-        "fio's job {} did {} a second, as many as {name} {} of {target} of {vm} allows: {condition}the limit binds, and not the disk",
+        "fio's job {} did {} a second, as many as {name} {} of {target} of {vm} allows: {condition}the limit binds, not the disk",
         did.job.subject,
         plain(counted(did, name).unwrap_or(did.iops)),
         plain(limit)
@@ -194,7 +194,7 @@ fn of_copy(scene: &Scene<'_>, model: &Model, moved: &DiskMove) -> Option<Hit> {
         .find(|told| told.what == "Proxmox migrates")
         .map_or("VMID", |told| told.subject.trim_start_matches("VM "));
     hit.fix.push(format!(
-        "qm migrate {} TARGET --online --with-local-disks --bwlimit 0   # started anew; 0 is no limit, else KiB/s",
+        "qm migrate {} TARGET --online --with-local-disks --bwlimit 0   # started again; 0 is no limit, else KiB/s",
         printable(vm)
     ));
     hit.fix.push("grep -rn bwlimit /etc/pve/datacenter.cfg /etc/pve/storage.cfg   # who set it: for migration, clone, move, restore or all (default)".to_owned());

@@ -23,7 +23,7 @@ fn hit(model: &Model, subject: &str, flush: (f64, &str), write: (f64, &str)) -> 
         return None;
     }
     let title = format!(
-        "a flush of {subject} takes {}, a write {}: who commits one after the other does {} a second at most",
+        "a flush of {subject} takes {}, a write {}: sequential commits reach {} per second at most",
         duration(flush.0),
         duration(write.0),
         plain((1e9 / (flush.0 + write.0)).round())

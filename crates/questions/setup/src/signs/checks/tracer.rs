@@ -148,7 +148,8 @@ fn of_file(scene: &Scene<'_>, file: &SampleFile) -> Option<Hit> {
             if let Some((path, told)) = &before {
                 hit = hit.seen(format!("/{path} is {}", told.value), &told.place);
             }
-            hit.fix.push(format!("echo HOUSEKEEPING > /proc/irq/{number}/smp_affinity_list   # the list of CPUs that nobody isolates; its thread follows its interrupt"));
+            hit.fix.push(format!("echo HOUSEKEEPING > /proc/irq/{number}/smp_affinity_list   # the list of CPUs that are not isolated; its thread \
+                                  follows its interrupt"));
             hit.fix.push("systemctl is-active irqbalance   # where it runs it may move it back: IRQBALANCE_BANNED_CPULIST".to_owned());
             let before = before.map_or("AS_IT_WAS".to_owned(), |(_, told)| told.value);
             hit.undo.push(format!("echo {before} > /proc/irq/{number}/smp_affinity_list"));

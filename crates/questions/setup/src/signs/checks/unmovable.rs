@@ -39,9 +39,11 @@ fn of_machine(model: &Model) -> Vec<Hit> {
             hit = hit.seen(what, &strategy.place);
         }
         if reason == "DisksNotLiveMigratable" {
-            hit.fix.push(format!("kubectl get pvc -n NAMESPACE   # a claim of {} with ReadWriteMany in place of it: cloned by a DataVolume (block mode of a storage class that has it)", printable(vm)));
+            hit.fix.push(format!("kubectl get pvc -n NAMESPACE   # a claim of {} with ReadWriteMany instead: cloned by a DataVolume (block mode \
+                                  of a storage class that has it)", printable(vm)));
         }
-        hit.fix.push(format!("virtctl stop {}   # or stop it for the drain; evictionStrategy: LiveMigrateIfPossible lets a drain stop it by itself", printable(vm)));
+        hit.fix.push(format!("virtctl stop {}   # or stop it for the drain; evictionStrategy: LiveMigrateIfPossible lets a drain stop it \
+                              automatically", printable(vm)));
         Some(hit)
     });
     hits.collect()

@@ -112,7 +112,10 @@ pub(crate) fn damaged(measure: &Measures<'_>) -> Vec<Hit> {
     let title = match measure.part.unseen_cpus.len() as u64 {
         0 => "Parts of the file are damaged; shares are of the readable events".to_owned(),
         cpus => {
-            format!("The trace lacks {} in whole or in part; shares are of the events that it has", many(cpus, "CPU"))
+            format!(
+                "Part or all of {} is missing in the trace; shares are of the events that it has",
+                many(cpus, "CPU")
+            )
         }
     };
     let mut hits = hit(measure, Severity::Medium, title, evidence.collect(), Cost::none());

@@ -210,7 +210,7 @@ fn alone(measure: &Measures<'_>, waiter: &Waiter<'_>) -> Vec<Evidence> {
                 measure.task_name(*tid),
                 many(sums.count, "wait")
             ),
-            None => format!("unknown tasks ran {ran}: the trace lacks the switches between them"),
+            None => format!("unknown tasks ran {ran}: the switches between them are missing in the trace"),
         };
         evidence.push(by(*tid, waiter.seen(measure, text, "flow.preemptors")));
     }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// An offset is the time below minus the guest's, at the first and last event; what lies between needs the whole map.
 pub(super) const ALIGNMENT: TableSpec = table! {
     flow.alignment version 1:
-    "How the clock of one CPU of a guest with a trace of its own is found on the clock of the machine below, and how well.";
+    "How the clock of one CPU of a guest with its own trace is aligned with the clock of its host, and how well.";
     key machine, key_u64("") cpu, key below, text vm, u64("") vcpu, i64("") tid, text paired_by, text method,
     text offset_from, f64("") ratio, text ratio_from, count bounds, count exit_pairs, count interrupt_pairs,
     count msr_pairs, count steps, count breaks, i64("ns") offset_first_ns, i64("ns") offset_last_ns, i64("") drift_ppb,
@@ -31,7 +31,7 @@ pub(super) const ALIGNMENT: TableSpec = table! {
 /// median, and the medians of the least and the most it can have been.
 pub(super) const MATCHED_EXITS: TableSpec = table! {
     flow.matched_exits version 1:
-    "Exits for one reason that the machine below reflected to one vCPU of a guest, and those in the guest's own trace.";
+    "Exits for one reason that the host reflected to one vCPU of a guest, and those in the guest's own trace.";
     key machine, key vm, key_u64("") vcpu, key reason, count handed_up, count seen_by_guest, count matched,
     count order_unknown, ns to_guest_p50_ns, ns to_guest_low_ns, ns to_guest_high_ns;
     shown![

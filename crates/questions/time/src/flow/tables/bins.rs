@@ -7,7 +7,7 @@ use facts::ledger::measure::Measures;
 /// The costs of each row of `exits` in bins, two for each doubling. Bins without an exit are left out; exits whose next
 /// entry was not seen have no cost.
 pub(super) const EXIT_BINS: TableSpec = table! {
-    flow.exit_bins version 2: "The exits of one row of flow.exits whose cost lies between two limits.";
+    flow.exit_bins version 2: "The exits of one row of flow.exits whose cost is between two limits.";
     key machine, key vm, key_u64("") vcpu, key level, key reason, key_u64("ns") from_ns, key_u64("ns") to_ns,
     count count;
 };

@@ -6,8 +6,8 @@ use facts::budget::Judged;
 
 pub(super) const GOALS: TableSpec = table! {
     latency.goals version 1:
-    "One goal of the budget, judged for one vCPU, or for one thread of a program that measured; without any, once: NOT MEASURED. What a \
-          migration was judged by stands in `migration.goals`.";
+    "One goal of the budget, judged for one vCPU, or for one thread of a program that measured; without any, once: NOT MEASURED. Goals of \
+     migrations are in `migration.goals`.";
     key machine, key goal, text metric, key vm, key_u64("") vcpu, text stat, ns window_ns, ns limit_ns, ns value_ns,
     ns low_ns, ns high_ns, text verdict, ns at_ns, count samples, count over, share bound_p95, text op, ns future_ns,
     text definition, text environment, key file, key thread, count over_high, count episodes, count blocks,

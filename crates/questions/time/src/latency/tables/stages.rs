@@ -14,8 +14,7 @@ const SHOWN: &[(&str, &str)] = headings![
 /// From a device's interrupt to its end in the guest; the figure shows the same numbers better.
 pub(super) const IRQ_STAGES: TableSpec = table! {
     latency.irq_stages version 1:
-    "One stage of the interrupts of one vector on one vCPU, see docs/read/latency.md; accepts that were merged into a \
-     pending one stand at stage pending.";
+    "One stage of the interrupts of one vector on one vCPU, see docs/read/latency.md; accepts that were merged into a pending one are at stage pending.";
     key machine, key vm, key_u64("") vcpu, key_u64("") vector, key stage, count count, count merged, ns p50_ns, ns p99_ns,
     ns max_ns;
 };
@@ -23,7 +22,7 @@ pub(super) const IRQ_STAGES: TableSpec = table! {
 /// From a guest's setting its timer to the task that it wakes.
 pub(super) const TIMER_STAGES: TableSpec = table! {
     latency.timer_stages version 1:
-    "One stage of the timer interrupts of one vCPU, see docs/read/latency.md; merged ones stand at stage deliver.";
+    "One stage of the timer interrupts of one vCPU, see docs/read/latency.md; merged ones are at stage deliver.";
     key machine, key vm, key_u64("") vcpu, key_u64("") vector, key stage, count count, count merged, ns p50_ns, ns p99_ns,
     ns max_ns;
     Shown::of("Timer interrupts by stage", SHOWN, 4)

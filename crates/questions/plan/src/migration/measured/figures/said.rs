@@ -39,7 +39,7 @@ pub(in super::super) fn figure(whose: &str, held: &[Held<'_>]) -> Option<Figure>
 fn title(Held { said, .. }: &Held<'_>, unit: &str) -> String {
     let print = |value: Option<f64>| value.map_or("never".to_owned(), |value| amount(value, unit));
     let [low, high, naive] = [said.low, said.high, said.naive].map(print);
-    format!("{}: said {low} to {high}, naive {naive}", words(&said.what))
+    format!("{}: predicted {low} to {high}, naive {naive}", words(&said.what))
 }
 
 fn of<'h, 's>(held: &'h [Held<'s>], what: &'h str) -> impl Iterator<Item = &'h Held<'s>> {
