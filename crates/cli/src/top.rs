@@ -12,6 +12,7 @@ use crate::exit::{Exit, WrongUse};
 use crate::interrupt::Interrupt;
 use crate::page::PageOptions;
 use crate::staging::Staging;
+use ::top::{Frame, Observer, Options, fitted, text};
 use anyhow::bail;
 use base::Utc;
 use base::recording::Recording;
@@ -20,7 +21,6 @@ use lab::tracefs::find_vm;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
-use ::top::{Frame, Observer, Options, fitted, text};
 
 /// Show what the vCPUs of this host do right now
 #[derive(Args)]
@@ -90,8 +90,7 @@ impl Top {
         let interrupt = Interrupt::watch()?;
         self.csv.as_deref().map_or(Ok(()), |directory| Staging::check_directory(directory, self.force))?;
         let pid = self.vm.as_deref().map(|wanted| find_vm(Path::new("/proc"), wanted)).transpose()?.map(|vm| vm.pid);
-        let options =
-            Options { interrupts: !self.no_irq, measure: self.measure_cost, proc_only: self.proc_only };
+        let options = Options { interrupts: !self.no_irq, measure: self.measure_cost, proc_only: self.proc_only };
         let mut observer = Observer::new(Path::new("/"), &options)?;
         let most = if self.once { Some(1) } else { self.intervals };
         let mut next = Instant::now();
