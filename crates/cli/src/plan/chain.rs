@@ -268,8 +268,7 @@ impl ChainOptions {
     fn options(&self) -> anyhow::Result<Options> {
         let of_file = self.nic.as_deref().filter(|nic| Path::new(nic).extension().is_some_and(|end| end == "toml"));
         let sheet = of_file.map(|file| {
-            let text = std::fs::read_to_string(file).map_err(|error| WrongUse(format!("{file}: {error}")))?;
-            datapath::read_sheet(file, &text).map_err(|error| WrongUse(error.to_string()))
+            datapath::read_sheet(file, &text_of(Path::new(file))?).map_err(|error| WrongUse(error.to_string()))
         });
         Ok(Options {
             vnfs: self.vnfs.clone(),
@@ -341,18 +340,22 @@ fn snapshot(path: &Path, stdin: &Stdin, interrupt: &Interrupt) -> anyhow::Result
 
 /// The plan in a file. Snapshots that it names lie where the file does, if they are not named from the root.
 pub(crate) fn read_plan(file: &Path, interrupt: &Interrupt) -> anyhow::Result<Stated> {
-    let shown = file.display().to_string();
-    let mut text = String::new();
-    // One byte more than is read, so that a longer file is refused and not cut.
-    let read = base::files::open(file)
-        .and_then(|file| file.take(analysis::MOST_PLAN_BYTES as u64 + 1).read_to_string(&mut text));
-    read.map_err(|error| {
-        let is_text = error.kind() != std::io::ErrorKind::InvalidData;
-        WrongUse(if is_text { format!("{shown}: {error}") } else { format!("{shown}: no text, and a plan is TOML") })
-    })?;
+    let (shown, text) = (file.display().to_string(), text_of(file)?);
     let beside = |name: &str| {
         let path = file.parent().unwrap_or(Path::new("")).join(name);
         snapshot(&path, &Stdin::default(), interrupt).map_err(|error| format!("{error:#}"))
     };
     Ok(datapath::read_with(&shown, &text, &beside).map_err(|error| WrongUse(error.to_string()))?)
+}
+
+/// What a file says that people write for a plan.
+fn text_of(file: &Path) -> Result<String, WrongUse> {
+    let mut text = String::new();
+    // One byte more than is read, so that a longer file is refused and not cut.
+    let read = base::files::open(file)
+        .and_then(|file| file.take(analysis::MOST_PLAN_BYTES as u64 + 1).read_to_string(&mut text));
+    read.map(|_| text).map_err(|error| {
+        let (shown, is_text) = (file.display(), error.kind() != std::io::ErrorKind::InvalidData);
+        WrongUse(if is_text { format!("{shown}: {error}") } else { format!("{shown}: no text, and a plan is TOML") })
+    })
 }
