@@ -8,6 +8,7 @@
 
 use super::Changed;
 use super::metrics::Metric;
+use base::Level;
 use base::number::{many, percent, plain};
 
 /// A state that gained or lost less, a hundredth of the vCPUs' time, is no headline: our own limit.
@@ -23,7 +24,15 @@ pub(super) fn headline(changed: &[Changed], is_emulated: bool) -> Option<String>
     // That less is unknown is no change of what happened.
     let is_known = |metric: &Metric| matches!(metric, Metric::State(state) if state != "unknown");
     let state = most(&is_known, &points).filter(|one| points(one) >= LEAST);
-    let chain = most(&|metric| matches!(metric, Metric::ChainExits(_)), &Changed::size);
+    // Of the reasons for chains that which saves or costs most exits of L1 in all, and not the rarest one.
+    let in_all = |one: &Changed| {
+        let Metric::ChainExits(reason) = &one.metric else { return 0.0 };
+        let of_reason = |rate: &&Changed| matches!(&rate.metric, Metric::ExitRate(level, of) if *level == Level::At(2) && of == reason);
+        let per_second = changed.iter().find(of_reason).map_or(0.0, |rate| rate.ratio.before.max(rate.ratio.after));
+        points(one) * per_second
+    };
+    let by_size = |a: &&Changed, b: &&Changed| in_all(a).total_cmp(&in_all(b)).then(a.size().total_cmp(&b.size()));
+    let chain = claims().filter(|one| matches!(one.metric, Metric::ChainExits(_))).max_by(by_size);
     let rate = most(&|metric| matches!(metric, Metric::ExitRate(..)), &points);
     if is_emulated {
         let emulated = state.or(rate.filter(|_| chain.is_none())).map(|one| format!("Of emulated time: {}", say(one)));
@@ -80,7 +89,6 @@ fn subject(state: &str, metric: &Metric) -> String {
 mod tests {
     use super::*;
     use crate::compare::Ratio;
-    use base::Level;
 
     fn of(metric: Metric, before: f64, after: f64) -> Changed {
         let values = |value: f64| [value * 0.99, value, value * 1.01];
@@ -99,6 +107,14 @@ mod tests {
         let counts = "One exit of L2 for CPUID causes 3 exits of L1, down from 15.";
         assert_eq!(headline(&all, true).unwrap(), format!("{counts} Of emulated time: {preempted}"));
         assert_eq!(headline(&all[1..], false).unwrap(), "The L1 guest took 40.0 % of the vCPUs' time, up from 30.0 %.");
+        let rare = of(Metric::ChainExits("CR".into()), 17.0, 1.0);
+        let rate = |reason: &str, per_s| of(Metric::ExitRate(Level::At(2), reason.into()), per_s, per_s);
+        let both = [rare.clone(), chain.clone(), rate("CR", 8.0), rate("CPUID", 400.0)];
+        assert_eq!(headline(&both, false).unwrap(), counts, "one in fifty is not the news");
+        assert_eq!(
+            headline(&[rare, chain], false).unwrap(),
+            "One exit of L2 for CR causes 1 exit of L1, down from 17."
+        );
         assert_eq!(headline(&all[3..], false).unwrap(), "L1 had no VMREAD exits per second, down from 1,869.");
         assert_eq!(headline(&[state("unknown", 0.5, 0.1)], false), None);
         let hardly = [state("irq", 0.001, 0.002), of(Metric::TaskRuns("cc".into()), 0.1, 0.9)];
