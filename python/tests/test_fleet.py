@@ -244,7 +244,13 @@ def test_a_store_that_is_not_there_is_an_error_with_its_url(s3: dict[str, Any], 
 def test_the_query_of_the_documentation_runs_and_counts_what_the_recordings_have(
     dataset: str, recordings: Path
 ) -> None:
-    query = (ROOT / "docs/use/compare.md").read_text().split('duckdb -c "')[1].split('"')[0].replace("'fleet/", f"'{dataset}/")
+    query = (
+        (ROOT / "docs/use/compare.md")
+        .read_text()
+        .split('duckdb -c "')[1]
+        .split('"')[0]
+        .replace("'fleet/", f"'{dataset}/")
+    )
     counted: dict[str, int] = {}
     for _, reason, count in duckdb.sql(query).fetchall():
         counted[reason] = counted.get(reason, 0) + int(count)

@@ -35,13 +35,13 @@ use std::time::{Duration, Instant, SystemTime};
     With root, or CAP_BPF and CAP_PERFMON, time is exact; without, no more than /proc shows.\n\
     Exit status: 0 shown, 1 nothing could be shown, 2 wrong usage.")]
 pub(crate) struct Top {
-    /// One interval, and then the end
+    /// Show one interval and exit
     #[arg(long, conflicts_with = "intervals")]
     once: bool,
-    /// Blocks of text one below the other, as where the output is no terminal
+    /// Print blocks of text one below the other, as where the output is no terminal
     #[arg(short, long)]
     batch: bool,
-    /// So many intervals, and then the end
+    /// Exit after N intervals
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     intervals: Option<u32>,
     /// Seconds of an interval
@@ -50,13 +50,13 @@ pub(crate) struct Top {
     /// Only this VM, vCPU by vCPU: its name, or the pid of its process
     #[arg(long, value_name = "NAME|PID", add = vms())]
     vm: Option<String>,
-    /// Do not look at the host's interrupts, whose time is then that of what they interrupt
+    /// Leave the host's interrupts out: what they interrupt gets their time
     #[arg(long)]
     no_irq: bool,
-    /// Have the kernel measure what looking costs, which makes it cost a little more
+    /// Have the kernel measure the cost of observing, which adds a little to it
     #[arg(long)]
     measure_cost: bool,
-    /// No more than /proc shows, as without root
+    /// Read /proc alone, as without root
     #[arg(long)]
     proc_only: bool,
     /// Print one JSON object (schema kvmscope/1) instead of text; with --once

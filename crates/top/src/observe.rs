@@ -74,8 +74,10 @@ impl Head {
     }
 }
 
-/// Who looks.
-pub enum Observer {
+/// Who looks at the host, with the best that it allows.
+pub struct Observer(Source);
+
+enum Source {
     Fold(Box<Folded>),
     Proc(Proc),
 }
@@ -84,25 +86,25 @@ impl Observer {
     /// The best that this host allows.
     pub fn new(host: &Path, options: &Options) -> anyhow::Result<Self> {
         if options.proc_only {
-            return Ok(Observer::Proc(Proc::new(host, "asked for".to_owned())));
+            return Ok(Self(Source::Proc(Proc::new(host, "asked for".to_owned()))));
         }
-        Ok(match Folded::new(host, options) {
-            Ok(folded) => Observer::Fold(Box::new(folded)),
-            Err(error) => Observer::Proc(Proc::new(host, error.to_string())),
-        })
+        Ok(Self(match Folded::new(host, options) {
+            Ok(folded) => Source::Fold(Box::new(folded)),
+            Err(error) => Source::Proc(Proc::new(host, error.to_string())),
+        }))
     }
 
     /// What was since the look before, of all VMs or of the one whose process is `pid`.
     pub fn frame(&mut self, pid: Option<u32>) -> anyhow::Result<Frame> {
-        match self {
-            Observer::Fold(folded) => Ok(folded.frame(pid)),
-            Observer::Proc(proc) => Ok(proc.frame(pid)),
+        match &mut self.0 {
+            Source::Fold(folded) => Ok(folded.frame(pid)),
+            Source::Proc(proc) => Ok(proc.frame(pid)),
         }
     }
 }
 
 /// The fold in the kernel, and what it said last.
-pub struct Folded {
+struct Folded {
     session: Session,
     host: PathBuf,
     processes: BTreeMap<u32, VmProcess>,

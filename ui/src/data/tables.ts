@@ -1490,7 +1490,7 @@ export const TABLES = {
     value: "text",
     from: "text",
   },
-  /** What the model says of one quantity: `low` and `likely` with dirty bits cleared as pages are sent, `high` as passes begin, `naive` without a working set; null is never. `passes` counts those before the final one; `scan`, which the others leave out, is looking for zeros. */
+  /** The prediction of one quantity: `low` and `likely` with dirty bits cleared as pages are sent, `high` as passes begin, `naive` without a working set; null is never. `passes` counts those before the final one; `scan`, which the others leave out, is looking for zeros. */
   "migration.prediction": {
     what: "text",
     low: "f64",
@@ -1961,7 +1961,7 @@ export const TABLES = {
     value_ns: "u64",
     limit_ns: "u64",
   },
-  /** What one VM's vCPUs did in the interval that was looked at: shares of their time, which add up to 1 with what is missing. */
+  /** What one VM's vCPUs did in the interval: shares of their time, which add up to 1 with what is missing. */
   "live.vms": {
     machine: "text",
     vm: "text",
@@ -1985,7 +1985,7 @@ export const TABLES = {
     taken_share: "f64",
     missed: "u64",
   },
-  /** How often KVM_RUN of one vCPU returned to its VMM for one reason in the interval that was looked at. */
+  /** How often KVM_RUN of one vCPU returned to its VMM for one reason in the interval. */
   "live.userspace_exits": {
     machine: "text",
     vm: "text",

@@ -9,7 +9,7 @@ use base::{Cell, Section, Table, TableSpec, table};
 /// The sums of one VM.
 const VMS: TableSpec = table! {
     live.vms version 1:
-    "What one VM's vCPUs did in the interval that was looked at: shares of their time, which add up to 1 with what is missing.";
+    "What one VM's vCPUs did in the interval: shares of their time, which add up to 1 with what is missing.";
     key machine, key vm, count vcpus, ns wall_ns, share guest, share kvm, share vmm, share irq, share ready, share torn, share halted,
     share blocked, share unknown, f64("exits per second") exits_per_second,
     f64("exits per second") userspace_exits_per_second, ns wakeup_p99_ns, text costliest, share costliest_share,
@@ -18,7 +18,7 @@ const VMS: TableSpec = table! {
 
 /// Returns to the VMM by reason.
 const USERSPACE_EXITS: TableSpec = table! {
-    live.userspace_exits version 1: "How often KVM_RUN of one vCPU returned to its VMM for one reason in the interval that was looked at.";
+    live.userspace_exits version 1: "How often KVM_RUN of one vCPU returned to its VMM for one reason in the interval.";
     key machine, key vm, key_u64("") vcpu, key reason, count count;
 };
 
