@@ -18,8 +18,8 @@ mod metrics;
 mod round;
 
 use crate::arguments::{JournalPlace, duration, length};
-use crate::exit::Exit;
 use clap::{Args, ValueHint};
+use process::exit::Exit;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -82,9 +82,9 @@ impl Agent {
     /// Records and counts until a signal ends it.
     #[cfg(feature = "full")]
     pub(crate) fn run(&self) -> anyhow::Result<Exit> {
-        use crate::interrupt::{Interrupt, rest};
         use ::serve::{Exposition, Listen};
         use anyhow::{Context, bail};
+        use process::interrupt::{Interrupt, rest};
         use std::time::{Instant, SystemTime};
 
         if !rustix::process::geteuid().is_root() {
@@ -123,12 +123,12 @@ impl Agent {
                 Ok(None) => break,
                 // The next one may succeed: a disk gets room, a tracer ends.
                 Err(error) => {
-                    crate::exit::complain(&error);
+                    process::exit::complain(&error);
                     metrics.fail();
                 }
             }
             let kept = keep.prune(0, SystemTime::now(), made.as_deref()).unwrap_or_else(|error| {
-                crate::exit::complain(&error);
+                process::exit::complain(&error);
                 keep::Kept::default()
             });
             let used = cost.since_last()?;

@@ -24,10 +24,10 @@ mod timer;
 mod whole;
 mod zeropages;
 
-use crate::exit::Exit;
 use clap::{Args, Subcommand};
 use labs::bench::LAUNCHES;
 use labs::bench::launch::{self, Launch};
+use process::exit::Exit;
 
 /// Measure what an exit, a clock read or a program costs here
 #[derive(Args)]

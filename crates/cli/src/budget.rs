@@ -1,10 +1,10 @@
 //! `kvmscope budget`: the built-in latency budgets as files to begin with, and a look at one's own.
 
 use crate::arguments::read_budget;
-use crate::exit::Exit;
 use analysis::facts::budget::{BUILT_IN, built_in_text};
 use base::number::many;
 use clap::{Args, ValueHint};
+use process::exit::Exit;
 use std::io::Write;
 use std::path::PathBuf;
 

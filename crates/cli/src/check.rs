@@ -16,9 +16,6 @@ mod probe;
 mod wishes;
 
 use crate::arguments::{Answered, JournalPlace, OutputOptions, ReplaceOptions};
-use crate::exit::{Exit, complain, is_wrong_use};
-use crate::interrupt::Interrupt;
-use crate::progress::Progress;
 use analysis::{About, Answers, Case, Given};
 use anyhow::bail;
 use base::in_order;
@@ -27,6 +24,9 @@ use base::shell::quoted;
 use base::{Problem, Section};
 use clap::Args;
 use machines::MachineOptions;
+use process::Progress;
+use process::exit::{Exit, complain, is_wrong_use};
+use process::interrupt::Interrupt;
 use show::text::Step;
 
 /// Report how a host is set up, and what to change

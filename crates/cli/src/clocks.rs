@@ -1,8 +1,8 @@
 //! `kvmscope clocks`: what the clocks of this machine show now.
 
-use crate::exit::Exit;
 use base::recording::{Machine, Moment};
 use clap::Args;
+use process::exit::Exit;
 use std::io::Write;
 
 /// Print the current values of this machine's clocks and TSC

@@ -1,16 +1,16 @@
 //! `kvmscope compare A B`: what changed between two recordings of the same load.
 
 use crate::arguments::{Answered, Narrow, OutputOptions, ReplaceOptions, Stdin, brought, opened};
-use crate::exit::{Exit, WrongUse};
-use crate::interrupt::Interrupt;
 use crate::plan::numbers::share;
-use crate::progress::Progress;
 use crate::report::JudgeOptions;
 use analysis::{About, Answers, Case};
 use anyhow::{Context, bail};
 use base::recording::Recording;
 use base::{Problem, Section};
 use clap::{Args, ValueHint};
+use process::Progress;
+use process::exit::{Exit, WrongUse};
+use process::interrupt::Interrupt;
 use std::path::{Path, PathBuf};
 
 /// Report what changed between two recordings, and what is noise

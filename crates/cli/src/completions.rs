@@ -1,9 +1,9 @@
 //! `kvmscope completions`: tab completion for a shell, which asks the program what comes next.
 
-use crate::exit::Exit;
 use clap::{Args, CommandFactory, ValueEnum};
 use clap_complete::CompleteEnv;
 use clap_complete::env::{Bash, EnvCompleter, Fish, Zsh};
+use process::exit::Exit;
 use std::io::Write;
 
 /// Print tab completions for a shell

@@ -13,9 +13,6 @@
 //! A trace that nothing relates to the axis counts from its own first event.
 
 use crate::arguments::{Recordings, instant, is_dash};
-use crate::exit::{Exit, WrongUse, as_named, complain, print};
-use crate::interrupt::Interrupt;
-use crate::progress::Progress;
 use crate::tree;
 use analysis::Input;
 use analysis::facts::ledger::line;
@@ -25,6 +22,9 @@ use base::Span;
 use base::number::{duration, many};
 use base::recording::{CUT_FROM_FILE, CutFrom, Destination, Draft, Part, PartKind, PartState, Recording, Shown};
 use clap::{Args, ValueHint};
+use process::Progress;
+use process::exit::{Exit, WrongUse, as_named, complain, print};
+use process::interrupt::Interrupt;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use trace::{Event, Listener, Reading, Request, Totals};

@@ -8,9 +8,6 @@
 
 use crate::arguments::{Answered, OutputOptions, ReplaceOptions};
 use crate::check::machines::MachineOptions;
-use crate::exit::{Exit, WrongUse, complain};
-use crate::interrupt::Interrupt;
-use crate::progress::Progress;
 use analysis::{Answers, Case};
 use anyhow::bail;
 use base::nearest::instead;
@@ -18,6 +15,9 @@ use base::rule::Words;
 use base::{About, Section};
 use clap::Args;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use process::Progress;
+use process::exit::{Exit, WrongUse, complain};
+use process::interrupt::Interrupt;
 
 /// Explain a finding or a rule: why, cost, commands, undo
 #[derive(Args)]

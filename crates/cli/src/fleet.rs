@@ -3,8 +3,8 @@
 #[cfg(feature = "full")]
 use crate::arguments::Answered;
 use crate::arguments::{OutputOptions, ReplaceOptions};
-use crate::exit::Exit;
 use clap::{Args, Subcommand, ValueHint};
+use process::exit::Exit;
 use std::path::PathBuf;
 
 /// Report over many recordings of many hosts
@@ -51,8 +51,8 @@ impl Fleet {
 impl Report {
     #[cfg(feature = "full")]
     fn run(&self) -> anyhow::Result<Exit> {
-        use crate::exit::WrongUse;
-        use crate::interrupt::Interrupt;
+        use process::exit::WrongUse;
+        use process::interrupt::Interrupt;
 
         self.output.check(1, self.replace.force)?;
         let interrupt = Interrupt::watch()?;
@@ -89,7 +89,7 @@ impl Report {
             "{}: this is the slim build, without Parquet; `make full` builds the full one",
             self.dataset.display()
         );
-        Err(crate::exit::WrongUse(sentence).into())
+        Err(process::exit::WrongUse(sentence).into())
     }
 }
 

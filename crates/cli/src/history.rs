@@ -1,13 +1,13 @@
 //! `kvmscope history DIR`: when something changed over a series of recordings, and what was set up differently from then on.
 
 use crate::arguments::{Answered, Narrow, OutputOptions, ReplaceOptions, Stdin, opened};
-use crate::exit::{Exit, WrongUse, complain};
-use crate::interrupt::Interrupt;
-use crate::progress::Progress;
 use analysis::{About, Answers, Case};
 use anyhow::{Context, anyhow, bail};
 use base::recording::{MANIFEST, Recording};
 use clap::{Args, ValueHint};
+use process::Progress;
+use process::exit::{Exit, WrongUse, complain};
+use process::interrupt::Interrupt;
 use std::path::{Path, PathBuf};
 
 /// Report when something changed over a series of recordings

@@ -4,14 +4,14 @@
 //! with all machines and parts, which `report` puts on one axis of time.
 
 use crate::arguments::{DestinationOptions, Stdin, opened};
-use crate::exit::{Exit, WrongUse, complain, print};
-use crate::interrupt::Interrupt;
 use crate::tree;
 use anyhow::{anyhow, bail};
 use base::number::many;
 use base::recording::{Error, Machine, ParentLink, PartState, Recording, join};
 use base::utc::Utc;
 use clap::Args;
+use process::exit::{Exit, WrongUse, complain, print};
+use process::interrupt::Interrupt;
 use std::path::PathBuf;
 use std::time::SystemTime;
 

@@ -10,12 +10,12 @@ mod rt;
 mod wall;
 
 use crate::arguments::{DestinationOptions, OutputOptions, described, named};
-use crate::exit::Exit;
 use booted::Booted;
 use clap::{Args, Subcommand};
 use labs::WORKS;
 use labs::machine::inside::{self, Work};
 use labs::nested::{self, Arch, Guest, Settings};
+use process::exit::Exit;
 use std::path::PathBuf;
 
 /// Run an experiment and record it

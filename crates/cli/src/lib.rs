@@ -1,7 +1,7 @@
 //! `kvmscope`: where KVM hosts lose performance, and what to change.
 //!
 //! This file is the table of contents: a command per file, the arguments that several share in `arguments/`, and the
-//! exit codes in `exit.rs`. stdout is the answer alone; everything else goes to stderr.
+//! exit codes in the crate `process`. stdout is the answer alone; everything else goes to stderr.
 
 mod agent;
 mod apply;
@@ -15,23 +15,19 @@ mod compare;
 mod completed;
 mod completions;
 mod cut;
-mod exit;
 mod experiments;
 mod explain;
 mod export;
 mod fleet;
 mod groups;
 mod history;
-mod interrupt;
 mod join;
 #[cfg(all(feature = "labs", target_arch = "x86_64", target_os = "linux"))]
 mod lab;
-mod lines;
 mod man;
 mod pack;
 mod page;
 mod plan;
-mod progress;
 mod record;
 mod report;
 mod schema;
@@ -39,7 +35,6 @@ mod serve;
 #[cfg(all(not(feature = "labs"), target_arch = "x86_64", target_os = "linux"))]
 mod slim;
 mod snapshot;
-mod staging;
 mod top;
 mod tree;
 mod undo;
@@ -48,9 +43,9 @@ use base::shell::printable;
 #[cfg(all(feature = "labs", target_arch = "x86_64", target_os = "linux"))]
 use bench::Bench;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use exit::{Exit, WrongUse};
 #[cfg(all(feature = "labs", target_arch = "x86_64", target_os = "linux"))]
 use lab::Lab;
+use process::exit::{Exit, WrongUse};
 #[cfg(all(not(feature = "labs"), target_arch = "x86_64", target_os = "linux"))]
 use slim::{Bench, Lab};
 use std::ffi::OsString;

@@ -1,9 +1,9 @@
 //! `kvmscope man DIR`: a manual page for each command, out of the same words as `--help`. Packages are made with it.
 
-use crate::exit::Exit;
 use anyhow::Context;
 use clap::{Args, Command, CommandFactory, ValueHint};
 use clap_mangen::Man;
+use process::exit::Exit;
 use std::path::{Path, PathBuf};
 
 /// Write a manual page for each command into a directory

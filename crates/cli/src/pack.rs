@@ -1,12 +1,12 @@
 //! `kvmscope pack`: a recording as one file, which every command reads.
 
 use crate::arguments::{Stdin, opened};
-use crate::exit::{Exit, print};
-use crate::interrupt::Interrupt;
 use anyhow::bail;
 use archive::EXTENSION;
 use base::number::{exact_bytes, many};
 use clap::Args;
+use process::exit::{Exit, print};
+use process::interrupt::Interrupt;
 use std::ffi::OsString;
 use std::path::PathBuf;
 

@@ -8,8 +8,8 @@ pub(crate) mod quantities;
 
 pub(crate) use chain::read_plan;
 
-use crate::exit::Exit;
 use clap::{Args, Subcommand};
+use process::exit::Exit;
 
 /// Predict what a change would save
 #[derive(Args)]

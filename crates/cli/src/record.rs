@@ -17,8 +17,6 @@ mod untraced;
 
 use crate::arguments::{DestinationOptions, JournalPlace, length, machine};
 use crate::completed::vms;
-use crate::exit::{Exit, WrongUse, complain};
-use crate::interrupt::{Interrupt, remove};
 use anyhow::{anyhow, bail};
 use base::recording::{EndedBy, Live, Machine, Moment, Part, Recording};
 use base::{Level, Utc};
@@ -30,6 +28,8 @@ use flight::FlightOptions;
 use lab::Recorder;
 use lab::tracefs::{Mounted, Plan, Selection, TracefsRecorder, buffer_kib, find_vm};
 use live::{Watch, sweep};
+use process::exit::{Exit, WrongUse, complain};
+use process::interrupt::{Interrupt, remove};
 use status::Status;
 use std::ffi::OsString;
 use std::io::Write;

@@ -12,9 +12,6 @@ mod ranking;
 pub(crate) mod recorded;
 
 use crate::arguments::{Answered, Narrow, OutputOptions, Recordings, ReplaceOptions, SymbolFiles, WorkloadOption};
-use crate::exit::{Exit, complain, is_wrong_use};
-use crate::interrupt::Interrupt;
-use crate::progress::Progress;
 use analysis::{Answers, Case, Given};
 use anyhow::anyhow;
 use base::recording::Recording;
@@ -22,6 +19,9 @@ use base::{Problem, Section};
 use clap::Args;
 pub(crate) use judging::JudgeOptions;
 use losses::LossArguments;
+use process::Progress;
+use process::exit::{Exit, complain, is_wrong_use};
+use process::interrupt::Interrupt;
 use ranking::RankingOptions;
 use show::junit::Suite;
 

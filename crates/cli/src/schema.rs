@@ -1,10 +1,10 @@
 //! `kvmscope schema`: what every table is, whatever a recording holds.
 
-use crate::exit::{Exit, WrongUse};
 use anyhow::bail;
 use base::TableSpec;
 use base::nearest::instead;
 use clap::{Args, ValueEnum};
+use process::exit::{Exit, WrongUse};
 use std::io::Write;
 
 /// Print the columns of all tables, as a JSON schema

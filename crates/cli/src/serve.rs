@@ -3,8 +3,8 @@
 //! Only the full program has the server; the slim one takes the same arguments and says how to get it.
 
 use crate::arguments::BudgetOption;
-use crate::exit::Exit;
 use clap::Args;
+use process::exit::Exit;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
@@ -57,7 +57,7 @@ impl Serve {
             upload_bytes: self.allow_upload.then(|| u64::from(self.upload_limit) * BYTES_PER_MIB),
             budget: self.budget.read()?,
         };
-        let server = ::serve::Server::start(&options)?.ending_on(&crate::interrupt::signals())?;
+        let server = ::serve::Server::start(&options)?.ending_on(&process::interrupt::signals())?;
         println!("{}", server.url());
         if let Some(token) = &options.token {
             println!("The token, for programs (Authorization: Bearer): {token}");

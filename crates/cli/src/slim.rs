@@ -1,8 +1,8 @@
 //! `kvmscope lab` and `kvmscope bench` where they are not built in: the slim program takes any arguments of theirs, and says how to get them.
 
-use crate::exit::Exit;
 use anyhow::bail;
 use clap::Args;
+use process::exit::Exit;
 use std::ffi::OsString;
 
 /// Run an experiment and record it (full build)

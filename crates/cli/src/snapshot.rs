@@ -4,8 +4,6 @@
 //! samples, `host/0` and `host/1`, because most of what counts is a rate; a copied tree does not move and gives one.
 
 use crate::arguments::{DestinationOptions, machine, span};
-use crate::exit::{Exit, WrongUse};
-use crate::interrupt::Interrupt;
 use anyhow::bail;
 use base::number::{exact_bytes, many};
 use base::recording::{Machine, Part, PartKind, PartState, Recording};
@@ -13,6 +11,8 @@ use base::utc::Utc;
 use clap::{Args, ValueHint};
 use host::snapshot::{FILES, How};
 use lab::snapshot::{More, Taken, monotonic_ns, take_more};
+use process::exit::{Exit, WrongUse};
+use process::interrupt::Interrupt;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};

@@ -8,16 +8,16 @@
 
 use crate::arguments::{Answered, length};
 use crate::completed::vms;
-use crate::exit::{Exit, WrongUse};
-use crate::interrupt::Interrupt;
 use crate::page::PageOptions;
-use crate::staging::Staging;
 use ::top::{Frame, Observer, Options, fitted, text};
 use anyhow::bail;
 use base::Utc;
 use base::recording::Recording;
 use clap::{Args, ValueHint};
 use lab::tracefs::find_vm;
+use process::Staging;
+use process::exit::{Exit, WrongUse};
+use process::interrupt::Interrupt;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};

@@ -3,12 +3,12 @@
 //! In: the journal. An entry whose process still runs is in use, and is left alone.
 
 use crate::arguments::JournalPlace;
-use crate::exit::{Exit, complain};
-use crate::lines::Lines;
 use anyhow::{anyhow, bail};
 use base::shell::printable;
 use clap::Args;
 use lab::journal::{Entry, Journal, Reverted};
+use process::Lines;
+use process::exit::{Exit, complain};
 use std::sync::atomic::AtomicBool;
 
 /// Undo changes that kvmscope made on this host

@@ -101,7 +101,7 @@ impl<'a> Round<'a> {
         let Some(dataset) = self.dataset.filter(|_| !places.is_empty()) else { return false };
         let mut export = self.command("export");
         export.arg("--no-progress").arg("--dataset").arg(dataset).args(places).process_group(0);
-        self.end(export, None).inspect_err(crate::exit::complain).is_ok()
+        self.end(export, None).inspect_err(process::exit::complain).is_ok()
     }
 
     fn command(&self, name: &str) -> Command {

@@ -3,13 +3,13 @@
 use super::origin::Origin;
 use crate::arguments::{Stdin, opened};
 use crate::check::places::{SPAN, this_host};
-use crate::exit::WrongUse;
-use crate::interrupt::Interrupt;
 use analysis::facts::budget::Budget;
 use analysis::{Answers, Case, Given, Listing};
 use anyhow::Context;
 use base::recording::{Emulator, Recording};
 use base::{Change, Needs};
+use process::exit::WrongUse;
+use process::interrupt::Interrupt;
 use serde_json::Value;
 use std::path::Path;
 

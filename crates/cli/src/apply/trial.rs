@@ -1,12 +1,12 @@
 //! `apply --trial`: the change is kept if it helped, and put back at once if it did not.
 
 use super::work::{Told, Work};
-use crate::exit::Exit;
 use crate::experiments::trial::{Lost, Watched, described, drift, measure, settle, sums};
 use crate::experiments::{Better, Comparison, Effect, Ended, Experiment, Runs, State, run};
-use crate::interrupt::rest;
 use base::number::many;
 use lab::journal::Entry;
+use process::exit::Exit;
+use process::interrupt::rest;
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;

@@ -1,12 +1,12 @@
 //! The change itself: all steps or none, noted first, read back, and put back where that is wanted.
 
-use crate::exit::complain;
-use crate::lines::Lines;
 use anyhow::{anyhow, bail};
 use base::Change;
 use lab::apply::{Prepared, make};
 use lab::journal::{Entry, Journal, Reverted};
 use lab::setting::{Altered, Host};
+use process::Lines;
+use process::exit::complain;
 use std::sync::atomic::AtomicBool;
 
 /// A change that this host did not take; nothing of it is left.

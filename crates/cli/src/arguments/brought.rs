@@ -8,11 +8,11 @@
 
 use super::Stdin;
 use crate::check::places::{self, Root};
-use crate::exit::as_named;
-use crate::interrupt::Interrupt;
 use anyhow::{anyhow, bail};
 use archive::{Links, Unpacked};
 use base::recording::{Error, MANIFEST, Recording, Shown};
+use process::exit::as_named;
+use process::interrupt::Interrupt;
 use std::path::{Path, PathBuf};
 
 /// What a data set has (docs/use/compare.md); the slim build knows no more of them.

@@ -2,9 +2,9 @@
 
 use super::named;
 use crate::completed::budgets;
-use crate::exit::WrongUse;
 use analysis::facts::budget::{self, Budget, Workload};
 use clap::Args;
+use process::exit::WrongUse;
 use std::path::{Path, PathBuf};
 
 /// Which budget judges.

@@ -5,13 +5,13 @@
 //! -o web --pack, -o web.kvmscope    web/ while it is made, readable as it is --packed--> web.kvmscope, and web/ is gone
 //! ```
 
-use crate::exit::WrongUse;
-use crate::interrupt::Interrupt;
 use anyhow::anyhow;
 use archive::EXTENSION;
 use base::Utc;
 use base::recording::{Destination, Recording, draft_beside};
 use clap::{Args, ValueHint};
+use process::exit::WrongUse;
+use process::interrupt::Interrupt;
 use std::path::{Path, PathBuf};
 
 /// Options of every command that makes a recording.

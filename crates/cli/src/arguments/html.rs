@@ -1,10 +1,10 @@
 //! `--html FILE`: the answer as one page.
 
 use super::is_dash;
-use crate::interrupt::Interrupt;
-use crate::staging::Staging;
 use base::quantity::whole;
 use clap::{Args, ValueHint};
+use process::Staging;
+use process::interrupt::Interrupt;
 use show::html::{Drawing, MOST_BYTES, Page, Rendered};
 use show::json::Answered;
 use std::io::Write;
@@ -37,7 +37,7 @@ impl HtmlOptions {
         let Some(path) = &self.html else { return Ok(()) };
         let page = Page { answered, drawn, most_bytes: self.html_max.unwrap_or(MOST_BYTES) };
         let Rendered { text, bounds } = show::html::render(&page)?;
-        bounds.iter().for_each(|bound| crate::exit::note(&format!("kvmscope: the page: {bound}")));
+        bounds.iter().for_each(|bound| process::exit::note(&format!("kvmscope: the page: {bound}")));
         if is_dash(path) {
             let mut out = std::io::stdout().lock();
             out.write_all(text.as_bytes())?;

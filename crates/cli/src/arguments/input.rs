@@ -1,9 +1,9 @@
 //! What is read: a path, `-` for stdin, or an archive, which is unpacked first.
 
-use crate::interrupt::Interrupt;
 use anyhow::{Context, bail};
 use archive::{Links, Unpacked};
 use base::Problem;
+use process::interrupt::Interrupt;
 use std::cell::{OnceCell, RefCell};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ impl Stdin {
         let copy = made.path().join("stdin");
         std::io::copy(&mut std::io::stdin().lock(), &mut File::create(&copy)?).context("stdin cannot be read")?;
         if self.copy.set(made).is_err() {
-            bail!(crate::exit::WrongUse("stdin can be read only once; name files for the others".to_owned()));
+            bail!(process::exit::WrongUse("stdin can be read only once; name files for the others".to_owned()));
         }
         Ok(copy)
     }

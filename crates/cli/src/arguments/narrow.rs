@@ -1,10 +1,10 @@
 //! What a question is narrowed to: a level, a VM, a vCPU, a window of time; and events to leave out.
 
 use super::instant;
-use crate::exit::WrongUse;
 use analysis::{Given, TraceHints};
 use base::{Level, Span};
 use clap::Args;
+use process::exit::WrongUse;
 
 /// Options that narrow a question.
 #[derive(Args)]

@@ -9,13 +9,13 @@
 
 use super::html::HtmlOptions;
 use super::{is_dash, named};
-use crate::exit::{Exit, WrongUse};
-use crate::interrupt::Interrupt;
 use crate::page::PageOptions;
-use crate::staging::Staging;
 use base::recording::Recording;
 use base::{Problem, Section, Severity};
 use clap::{Args, ValueHint};
+use process::Staging;
+use process::exit::{Exit, WrongUse};
+use process::interrupt::Interrupt;
 use show::html::Drawing;
 use show::text::{Step, render_brief};
 use std::io::{BufWriter, Write};

@@ -2,11 +2,11 @@
 
 use super::brought::reading;
 use super::{Stdin, brought, machine_level, opened};
-use crate::exit::{Exit, WrongUse, print};
-use crate::interrupt::Interrupt;
 use anyhow::bail;
 use base::recording::{Emulator, Error, Named, Recording};
 use clap::{Args, ValueEnum, ValueHint};
+use process::exit::{Exit, WrongUse, print};
+use process::interrupt::Interrupt;
 use std::path::PathBuf;
 
 /// Paths and parts.

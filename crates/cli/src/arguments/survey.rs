@@ -1,13 +1,13 @@
 //! How closely the memory of a VM that runs is looked at: `bench memory` takes options for it, `plan migration --vm` their defaults.
 
 use super::duration;
-use crate::exit::WrongUse;
 use anyhow::bail;
 use base::{Bench, Measured};
 use clap::Args;
 use lab::environment::{self, How};
 use lab::memory::dirty_rate::dirty_rate;
 use lab::memory::{Plan, Target, survey};
+use process::exit::WrongUse;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;

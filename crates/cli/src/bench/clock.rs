@@ -3,8 +3,6 @@
 use super::launches::{LaunchOptions, Work};
 use super::place::PlaceOptions;
 use crate::arguments::JournalPlace;
-use crate::exit::{Exit, complain};
-use crate::interrupt::Interrupt;
 use anyhow::bail;
 use base::Bench;
 use clap::Args;
@@ -12,6 +10,8 @@ use lab::environment::{self, How};
 use labs::bench::clock::{Plan, clocksources};
 use labs::bench::clocksource::Switch;
 use labs::bench::launch;
+use process::exit::{Exit, complain};
+use process::interrupt::Interrupt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

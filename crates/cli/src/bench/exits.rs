@@ -2,8 +2,6 @@
 
 use super::launches::{LaunchOptions, Work};
 use super::place::PlaceOptions;
-use crate::exit::{Exit, WrongUse};
-use crate::interrupt::Interrupt;
 use anyhow::bail;
 use base::Bench;
 use clap::Args;
@@ -11,6 +9,8 @@ use lab::environment::{self, How};
 use lab::setting::thread;
 use labs::bench::exits::{Plan, names};
 use labs::bench::launch;
+use process::exit::{Exit, WrongUse};
+use process::interrupt::Interrupt;
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -10,8 +10,6 @@ use super::beside::{self, Task, monotonic};
 use super::launches::OnCpu;
 use super::place::{Place, PlaceOptions};
 use crate::arguments::{JournalPlace, duration, length};
-use crate::exit::{Exit, WrongUse};
-use crate::interrupt::Interrupt;
 use anyhow::{anyhow, bail};
 use base::bench::{Measured, NS_PER_TICK, Params};
 use base::recording::Emulator;
@@ -22,6 +20,8 @@ use lab::setting::thread;
 use labs::bench::irq::{Interrupts, MOST_EDGES, Plan};
 use labs::bench::launch;
 use labs::bench::probe::{Probe, Seats};
+use process::exit::{Exit, WrongUse};
+use process::interrupt::Interrupt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 

@@ -4,14 +4,14 @@ use super::LAUNCH;
 use super::place::{Place, PlaceOptions};
 use super::status::Status;
 use crate::arguments::length;
-use crate::exit::{Exit, WrongUse};
-use crate::interrupt::Interrupt;
 use anyhow::bail;
 use base::number::packets_per_s;
 use base::{Bench, Measured};
 use clap::Args;
 use lab::setting::thread;
 use labs::bench::launch::{self, Job};
+use process::exit::{Exit, WrongUse};
+use process::interrupt::Interrupt;
 
 /// Options of benches that measure in launches.
 #[derive(Args)]

@@ -2,9 +2,9 @@
 
 use super::place::PlaceOptions;
 use crate::arguments::SurveyOptions;
-use crate::exit::Exit;
-use crate::interrupt::Interrupt;
 use clap::Args;
+use process::exit::Exit;
+use process::interrupt::Interrupt;
 
 /// Survey the memory of a running VM from outside: zeros, compressibility, and what is dirtied
 #[derive(Args)]

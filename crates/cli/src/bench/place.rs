@@ -7,13 +7,13 @@
 //! ```
 
 use crate::arguments::{Answered, DestinationOptions, OutputOptions, machine};
-use crate::exit::{Exit, complain};
-use crate::interrupt::{Interrupt, remove};
 use analysis::{Answers, Case, Given};
 use anyhow::anyhow;
 use base::recording::{ClockPair, Destination, Emulator, Live, Machine, Moment, Part, PartKind, PartState, Recording};
 use base::{Bench, Utc};
 use clap::Args;
+use process::exit::{Exit, complain};
+use process::interrupt::{Interrupt, remove};
 use std::path::Path;
 use std::time::SystemTime;
 use tempfile::TempDir;

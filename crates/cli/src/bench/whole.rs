@@ -2,14 +2,14 @@
 
 use super::place::PlaceOptions;
 use super::status::Status;
-use crate::exit::{Exit, complain};
-use crate::interrupt::Interrupt;
 use anyhow::anyhow;
 use base::bench::{Bench, Measured, Params};
 use base::number::exact_bytes;
 use clap::Args;
 use lab::environment::{self, How};
 use labs::bench::whole::{Took, least_max_rss_bytes, run};
+use process::exit::{Exit, complain};
+use process::interrupt::Interrupt;
 use std::ffi::OsString;
 use std::path::Path;
 

@@ -2,13 +2,13 @@
 
 use super::launches::{LaunchOptions, Work};
 use super::place::PlaceOptions;
-use crate::exit::Exit;
-use crate::interrupt::Interrupt;
 use base::Bench;
 use clap::Args;
 use lab::environment::{self, How};
 use labs::bench::launch;
 use labs::bench::zeropages::{Plan, memory_bytes};
+use process::exit::Exit;
+use process::interrupt::Interrupt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 

@@ -3,12 +3,12 @@
 use super::places::{self, Root};
 use super::wishes::WishOptions;
 use crate::arguments::{BudgetOption, Stdin, brought, is_dash, span};
-use crate::exit::WrongUse;
-use crate::interrupt::Interrupt;
 use analysis::{Given, Listing};
 use base::recording::Recording;
 use base::shell::quoted;
 use clap::{Args, ValueHint};
+use process::exit::WrongUse;
+use process::interrupt::Interrupt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 

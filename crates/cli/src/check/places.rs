@@ -1,13 +1,13 @@
 //! Which machines are meant: this one, or trees that hold copies of their files.
 
 use crate::arguments::{Stdin, brought, is_dash, machine_level};
-use crate::exit::WrongUse;
-use crate::interrupt::Interrupt;
 use anyhow::{anyhow, bail};
 use archive::{Links, Unpacked};
 use base::recording::{Machine, Part, PartKind, PartState, Recording, Shown};
 use base::{Level, Problem, Utc};
 use lab::snapshot::{More, monotonic_ns, take_more};
+use process::exit::WrongUse;
+use process::interrupt::Interrupt;
 use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -1,11 +1,11 @@
 //! `check --probe`: a test guest is run, and what it caused is noted in the snapshot.
 
-use crate::interrupt::Interrupt;
 use base::Problem;
 use host::fired::{FIRED_FILE, text};
 use lab::journal::Journal;
 use lab::tracefs::Mounted;
 use lab::tracefs::probe::what_fires;
+use process::interrupt::Interrupt;
 use std::path::Path;
 
 /// Rounds of each test program, as in `record`'s self-check.

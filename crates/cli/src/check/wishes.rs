@@ -1,7 +1,5 @@
 //! What a placement is for, and what stays: options that `check` hands to the solver.
 
-use crate::exit::WrongUse;
-use crate::interrupt::Interrupt;
 use analysis::datapath;
 use analysis::placement::solver::Goal;
 use analysis::placement::{AskedPolling, Wishes};
@@ -9,6 +7,8 @@ use anyhow::bail;
 use base::CpuSet;
 use base::shell::quoted;
 use clap::{Args, ValueEnum, ValueHint};
+use process::exit::WrongUse;
+use process::interrupt::Interrupt;
 use std::path::PathBuf;
 
 /// What the user fixes and wishes of placements.

@@ -42,7 +42,7 @@ impl<'a> RunRecorder<'a> {
         stop: &'a AtomicBool,
     ) -> anyhow::Result<Self> {
         if measures(budget).is_empty() {
-            bail!(crate::exit::WrongUse(format!(
+            bail!(process::exit::WrongUse(format!(
                 "budget {} has no goal on what vCPUs lose, and the runs of a trial show nothing else",
                 budget.name
             )));

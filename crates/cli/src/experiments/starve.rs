@@ -11,7 +11,6 @@ mod shots;
 
 use super::trial::{Look, Now};
 use super::{Better, Comparison, Effect, Ended, Experiment, Runs, State, run};
-use crate::interrupt::{LOOK_EVERY, rest};
 use analysis::contention::{Moved, Starved, Trial, finding, starved, throughput};
 use analysis::facts::shares::best_moves;
 use base::recording::Destination;
@@ -20,6 +19,7 @@ use lab::apply::{Prepared, make};
 use lab::journal::{Entry, Journal};
 use lab::setting::Host;
 use labs::netns::Load as Traffic;
+use process::interrupt::{LOOK_EVERY, rest};
 use shots::Shots;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};

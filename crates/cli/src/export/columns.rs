@@ -1,7 +1,7 @@
 //! Parquet and Arrow, which only the full build has: the slim one answers soon after a checkout.
 
-use crate::exit::WrongUse;
 use base::Section;
+use process::exit::WrongUse;
 use std::path::Path;
 
 /// A file of columns.

@@ -1,6 +1,6 @@
 //! `--dataset`: recordings are added to one data set, which only the full build can write.
 
-use crate::exit::WrongUse;
+use process::exit::WrongUse;
 
 /// Refuses, where this build has no Parquet, and places that only Python reaches.
 pub(super) fn check(place: &std::path::Path) -> Result<(), WrongUse> {
@@ -27,14 +27,14 @@ pub(super) use slim::Adding;
 
 #[cfg(feature = "full")]
 mod full {
-    use crate::exit::{WrongUse, complain, print};
-    use crate::interrupt::Interrupt;
-    use crate::progress::Progress;
     use analysis::{Case, Given};
     use anyhow::anyhow;
     use base::number::many;
     use base::recording::Recording;
     use fleet::{Local, Outcome};
+    use process::Progress;
+    use process::exit::{WrongUse, complain, print};
+    use process::interrupt::Interrupt;
     use std::path::Path;
 
     /// A data set that recordings are added to, and what was done so far.
@@ -98,10 +98,10 @@ mod full {
 
 #[cfg(not(feature = "full"))]
 mod slim {
-    use crate::interrupt::Interrupt;
-    use crate::progress::Progress;
     use analysis::Given;
     use base::recording::Recording;
+    use process::Progress;
+    use process::interrupt::Interrupt;
     use std::convert::Infallible;
     use std::marker::PhantomData;
     use std::path::Path;

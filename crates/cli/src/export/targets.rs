@@ -1,10 +1,10 @@
 //! Where the files go, and how they are called for each of several recordings.
 
 use crate::arguments::is_dash;
-use crate::exit::WrongUse;
-use crate::staging::Staging;
 use base::recording::Recording;
 use clap::{Args, ValueHint};
+use process::Staging;
+use process::exit::WrongUse;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 

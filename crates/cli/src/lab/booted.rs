@@ -1,11 +1,11 @@
 //! Experiments that boot a machine from Debian's packages: where things lie.
 
 use crate::arguments::{DestinationOptions, OutputOptions};
-use crate::exit::{Exit, WrongUse};
 use anyhow::bail;
 use base::recording::Recording;
 use base::utc::Utc;
 use labs::machine::{Places, default_cache};
+use process::exit::{Exit, WrongUse};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;

@@ -1,10 +1,10 @@
 //! The course of an experiment: what is said meanwhile, what ends it, what becomes of its recording.
 
 use crate::arguments::{DestinationOptions, OutputOptions};
-use crate::exit::Exit;
-use crate::interrupt::Interrupt;
 use base::recording::Recording;
 use base::utc::Utc;
+use process::exit::Exit;
+use process::interrupt::Interrupt;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime};

@@ -2,7 +2,6 @@
 
 use super::booted::Booted;
 use crate::arguments::{DestinationOptions, JournalPlace, OutputOptions};
-use crate::exit::{Exit, WrongUse};
 use crate::plan::quantities::{bandwidth, dirtied, memory, time};
 use analysis::facts::budget::{WORKLOAD, Workload};
 use analysis::migration::model::hibernation::{self, Hibernated};
@@ -16,6 +15,7 @@ use base::method::Method;
 use clap::{Args, ValueEnum};
 use labs::migrate::sector::Work;
 use labs::migrate::{self, Measured, Pace, Saved, Settings, Trial, Trials};
+use process::exit::{Exit, WrongUse};
 use std::path::PathBuf;
 use std::time::Duration;
 

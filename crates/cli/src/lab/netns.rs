@@ -2,9 +2,7 @@
 
 use super::course::unless_stopped;
 use crate::arguments::{Answered, DestinationOptions, JournalPlace, OutputOptions, described};
-use crate::exit::{Exit, WrongUse, complain};
 use crate::experiments::starve::{Bench, STATES, Setup, StarveExperiment, in_state};
-use crate::interrupt::Interrupt;
 use analysis::contention::Trial;
 use analysis::{About, Answers, Case, Given};
 use anyhow::{anyhow, bail};
@@ -16,6 +14,8 @@ use lab::setting::thread;
 use labs::machine::default_cache;
 use labs::netns::own::{self, End, Traffic};
 use labs::netns::{self, Forwarder, LoadKind, Places, Settings};
+use process::exit::{Exit, WrongUse, complain};
+use process::interrupt::Interrupt;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};

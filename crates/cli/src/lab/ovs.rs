@@ -4,7 +4,6 @@ use super::course;
 use super::paths::PathOptions;
 use super::wall::Wall;
 use crate::arguments::{DestinationOptions, JournalPlace, OutputOptions, described};
-use crate::exit::{Exit, WrongUse};
 use anyhow::bail;
 use base::datapath::{DatapathRuns, RateSample, Traffic};
 use base::gauges::TrialName;
@@ -13,6 +12,7 @@ use base::utc::Utc;
 use clap::Args;
 use lab::journal::Journal;
 use labs::ovs::{self, MOST_VNFS, Memory, Places, SIZES_BYTES, Search, Settings};
+use process::exit::{Exit, WrongUse};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 

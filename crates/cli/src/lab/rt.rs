@@ -2,10 +2,10 @@
 
 use super::booted::Booted;
 use crate::arguments::{DestinationOptions, JournalPlace, OutputOptions, described};
-use crate::exit::Exit;
 use anyhow::bail;
 use clap::Args;
 use labs::rt::{self, Disturbance, Environment, Settings};
+use process::exit::Exit;
 use std::path::PathBuf;
 
 /// Measure latencies in a real-time guest, disturb it on purpose, and record guest and host

@@ -2,8 +2,6 @@
 
 use crate::arguments::{Answered, OutputOptions, ReplaceOptions, Stdin, named, opened};
 use crate::completed::cards;
-use crate::exit::{Exit, WrongUse, complain};
-use crate::interrupt::Interrupt;
 use analysis::datapath::options::{Idle, Options};
 use analysis::datapath::quantity::{amount, bits_per_s, channel, flows, ghz, hop, imix, payload, pcie, pps, size};
 use analysis::datapath::{self, ChannelCost, ChannelUse, Datapath, Demands, Detours, Frames, HopCost, Plan, Stated};
@@ -14,6 +12,8 @@ use base::nearest::instead;
 use base::recording::{Part, PartKind, Recording};
 use clap::{Args, ValueHint};
 use host::Snapshot;
+use process::exit::{Exit, WrongUse, complain};
+use process::interrupt::Interrupt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 

@@ -4,8 +4,6 @@ use super::numbers::share;
 use super::quantities::{bandwidth, dirtied, memory, some_memory, time};
 use crate::arguments::{Answered, BudgetOption, OutputOptions, ReplaceOptions, SurveyOptions, WorkloadOption};
 use crate::completed::vms;
-use crate::exit::{Exit, WrongUse, complain};
-use crate::interrupt::Interrupt;
 use analysis::facts::migrations::Migrations;
 use analysis::migration::blocked::Guest;
 use analysis::migration::model::hibernation;
@@ -20,6 +18,8 @@ use base::recording::{MANIFEST, Recording};
 use clap::{Args, ValueEnum};
 use lab::moving::blocked_reasons;
 use lab::tracefs::find_vm;
+use process::exit::{Exit, WrongUse, complain};
+use process::interrupt::Interrupt;
 use std::path::{Path, PathBuf};
 
 /// Predict whether a live migration ends, how long it takes and how long the guest is dark

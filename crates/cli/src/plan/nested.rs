@@ -2,9 +2,6 @@
 
 use super::numbers::{cost, cycles, ghz, rate, share};
 use crate::arguments::{Answered, OutputOptions, ReplaceOptions, Stdin, opened};
-use crate::exit::{Exit, WrongUse, complain};
-use crate::interrupt::Interrupt;
-use crate::progress::Progress;
 use analysis::facts::estimate::Estimate;
 use analysis::nesting::measured::exits;
 use analysis::nesting::plan::effects::{EFFECTS, effect};
@@ -14,6 +11,9 @@ use anyhow::bail;
 use base::nearest::instead;
 use base::recording::{Emulator, Recording};
 use clap::{Args, ValueEnum};
+use process::Progress;
+use process::exit::{Exit, WrongUse, complain};
+use process::interrupt::Interrupt;
 use std::path::PathBuf;
 
 /// Predict what VMCS shadowing, enlightened VMCS, APICv, fewer timer exits and other changes would save

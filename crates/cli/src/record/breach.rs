@@ -5,13 +5,13 @@
 //! ```
 
 use super::live::{MOST_BYTES, sweep};
-use crate::exit::WrongUse;
 use analysis::facts::breach::{Breach, Judge};
 use analysis::facts::budget::{Budget, exact};
 use anyhow::Context;
 use base::number::{duration, list};
 use base::recording::{BUDGET_FILE, Part, PartKind, PartState, VmProcesses};
 use lab::tracefs::LATE;
+use process::exit::WrongUse;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use trace::tracedat::growing::Growing;

@@ -25,7 +25,7 @@ impl Status {
     pub(super) fn say(&self, sentence: &str) {
         if self.wanted {
             // If stderr is closed nobody wants to know.
-            crate::exit::note(sentence);
+            process::exit::note(sentence);
         }
     }
 

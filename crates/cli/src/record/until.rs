@@ -1,8 +1,8 @@
 //! When does a recording end? After a time, with a command, or on Ctrl-C.
 
 use super::not_run;
-use crate::interrupt::LOOK_EVERY;
 use base::recording::EndedBy;
+use process::interrupt::LOOK_EVERY;
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;

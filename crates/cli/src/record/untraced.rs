@@ -2,10 +2,10 @@
 
 use super::Record;
 use super::until::Until;
-use crate::exit::{Exit, WrongUse};
-use crate::interrupt::{Interrupt, remove};
 use base::Utc;
 use base::recording::{Live, Moment};
+use process::exit::{Exit, WrongUse};
+use process::interrupt::{Interrupt, remove};
 use std::io::Write;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};

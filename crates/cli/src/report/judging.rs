@@ -7,12 +7,12 @@
 //! ```
 
 use crate::arguments::BudgetOption;
-use crate::exit::{Exit, WrongUse};
-use crate::interrupt::Interrupt;
-use crate::staging::Staging;
 use analysis::Case;
 use analysis::facts::budget::{Budget, Goal, Judged, Verdict, exact};
 use clap::{Args, ValueHint};
+use process::Staging;
+use process::exit::{Exit, WrongUse};
+use process::interrupt::Interrupt;
 use show::junit::{self, Outcome, Suite};
 use std::path::PathBuf;
 

@@ -2,10 +2,10 @@
 
 use super::answer;
 use crate::arguments::{OutputOptions, Stdin, opened};
-use crate::exit::Exit;
-use crate::interrupt::Interrupt;
-use crate::progress::Progress;
 use analysis::{Case, Given};
+use process::Progress;
+use process::exit::Exit;
+use process::interrupt::Interrupt;
 use std::path::Path;
 
 /// Reports on what `command` has just recorded, as `kvmscope report` does.

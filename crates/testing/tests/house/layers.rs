@@ -34,6 +34,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("crates/testing", &[]),
     ("crates/lab", &["base", "host", "trace"]),
     ("crates/labs", &["base", "host", "lab", "trace"]),
+    ("crates/process", &["analysis", "base", "lab"]),
     ("channel/ring", &[]),
     ("channel/bench", &["base", "channel", "host", "lab", "labs"]),
     (
@@ -53,6 +54,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "intake",
             "lab",
             "labs",
+            "process",
             "serve",
             "show",
             "top",

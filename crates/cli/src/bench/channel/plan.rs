@@ -1,7 +1,6 @@
 //! What is measured, by the options: setups, CPUs, parts.
 
 use super::{Channel, Window};
-use crate::exit::WrongUse;
 use anyhow::bail;
 use base::channel::{DPDK_PATHS, PAIRS, POINTER_BYTES, RTE_RING, Setup};
 use channel_bench::delays::Offered;
@@ -9,6 +8,7 @@ use channel_bench::flows::Changes;
 use channel_bench::{Machines, Plan, ivshmem, relation};
 use lab::setting::thread;
 use labs::machine::default_cache;
+use process::exit::WrongUse;
 use std::path::Path;
 use std::time::Duration;
 

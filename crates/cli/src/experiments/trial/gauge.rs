@@ -3,7 +3,6 @@
 //! A thread that ends on the way waits no more, and nothing has helped it: it is left out of all windows, before and after.
 
 use super::watched::Watched;
-use crate::interrupt::rest;
 use analysis::facts::shares::{Contender, Cpus};
 use anyhow::{Context, bail};
 use host::Snapshot;
@@ -11,6 +10,7 @@ use host::machine::{CpuUse, Topology};
 use host::sched::{Load, Sample, ThreadId};
 use host::usage;
 use lab::snapshot::monotonic_ns;
+use process::interrupt::rest;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;

@@ -10,7 +10,7 @@ const QUIET: Duration = Duration::from_millis(300);
 
 /// The bar, or nothing where nobody would see it.
 #[derive(Clone)]
-pub(crate) struct Progress(Arc<Shown>);
+pub struct Progress(Arc<Shown>);
 
 struct Shown {
     wanted: bool,
@@ -20,19 +20,19 @@ struct Shown {
 
 impl Progress {
     /// A bar for work that begins now.
-    pub(crate) fn new(wanted: bool) -> Self {
+    pub fn new(wanted: bool) -> Self {
         let wanted = wanted && std::io::stderr().is_terminal();
         Self(Arc::new(Shown { wanted, since: Instant::now(), bar: OnceLock::new() }))
     }
 
     /// Shows how far work is: bytes that are done, and all.
-    pub(crate) fn hear(&self) -> impl FnMut(u64, u64) + Send + use<> {
+    pub fn hear(&self) -> impl FnMut(u64, u64) + Send + use<> {
         let shown = Arc::clone(&self.0);
         move |done, all| shown.at(done, all)
     }
 
     /// Wipes the bar, so that the answer begins on an empty line.
-    pub(crate) fn finish(&self) {
+    pub fn finish(&self) {
         if let Some(bar) = self.0.bar.get() {
             bar.finish_and_clear();
         }

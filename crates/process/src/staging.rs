@@ -6,7 +6,6 @@
 //! ```
 //! What is there already is kept, unless the user said `--force`; directories above it are made.
 
-use crate::arguments::is_dash;
 use crate::exit::WrongUse;
 use crate::interrupt::{Interrupt, remove};
 use anyhow::anyhow;
@@ -16,19 +15,19 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 /// Where files are filled; a signal removes what is not whole and ends the program.
-pub(crate) struct Staging<'a> {
+pub struct Staging<'a> {
     interrupt: &'a Interrupt,
 }
 
 impl<'a> Staging<'a> {
     /// What a signal ends while it is filled is removed by `interrupt`.
-    pub(crate) fn new(interrupt: &'a Interrupt) -> Self {
+    pub fn new(interrupt: &'a Interrupt) -> Self {
         Self { interrupt }
     }
 
     /// Refuses a file that is there, unless it may be replaced, and what is there and is no file: a device would be
     /// replaced, too.
-    pub(crate) fn check_file(target: &Path, force: bool) -> Result<(), WrongUse> {
+    pub fn check_file(target: &Path, force: bool) -> Result<(), WrongUse> {
         match fs::metadata(target) {
             Ok(there) if !there.is_file() => {
                 Err(WrongUse(format!("{} is not a regular file; name another", target.display())))
@@ -39,8 +38,8 @@ impl<'a> Staging<'a> {
     }
 
     /// Refuses a directory that holds something, unless it may be replaced, and what is no directory.
-    pub(crate) fn check_directory(target: &Path, force: bool) -> Result<(), WrongUse> {
-        if is_dash(target) {
+    pub fn check_directory(target: &Path, force: bool) -> Result<(), WrongUse> {
+        if target.as_os_str() == "-" {
             return Err(WrongUse("several files cannot go to stdout; name a directory".to_owned()));
         }
         if target.exists() && !target.is_dir() {
@@ -51,7 +50,7 @@ impl<'a> Staging<'a> {
     }
 
     /// Fills a file and puts it in its place; returns its length in bytes.
-    pub(crate) fn file<E: Into<anyhow::Error>>(
+    pub fn file<E: Into<anyhow::Error>>(
         &self,
         target: &Path,
         fill: impl FnOnce(&mut dyn Write) -> Result<(), E>,
@@ -76,7 +75,7 @@ impl<'a> Staging<'a> {
 
     /// Fills a directory and puts it in its place. With `--force` its files replace those of the same name, and others
     /// stay; returns how many there are.
-    pub(crate) fn directory<E: Into<anyhow::Error>>(
+    pub fn directory<E: Into<anyhow::Error>>(
         &self,
         target: &Path,
         fill: impl FnOnce(&Path) -> Result<(), E>,

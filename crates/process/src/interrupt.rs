@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// How often who waits looks whether a signal has come.
-pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(20);
+pub const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 type Tidy = Box<dyn FnOnce() + Send>;
 
@@ -29,7 +29,7 @@ struct Noted {
 
 /// What a signal does to this command. Dropping it while a signal is at work waits for the end of the program: what fails
 /// because its files are gone is not worth a word.
-pub(crate) struct Interrupt {
+pub struct Interrupt {
     noted: Arc<Mutex<Noted>>,
     asked: Arc<AtomicBool>,
 }
@@ -39,7 +39,7 @@ impl Interrupt {
     ///
     /// # Errors
     /// If the kernel refuses.
-    pub(crate) fn watch() -> anyhow::Result<Self> {
+    pub fn watch() -> anyhow::Result<Self> {
         let interrupt = Self { noted: Arc::default(), asked: Arc::default() };
         let seen = Arc::clone(&interrupt.noted);
         let taken = signals();
@@ -64,7 +64,7 @@ impl Interrupt {
     ///
     /// # Errors
     /// Those of `make`.
-    pub(crate) fn making<T, E, F: FnOnce() + Send + 'static>(
+    pub fn making<T, E, F: FnOnce() + Send + 'static>(
         &self,
         make: impl FnOnce() -> Result<T, E>,
         tidy: impl FnOnce(&T) -> F,
@@ -80,7 +80,7 @@ impl Interrupt {
     }
 
     /// Does what must not be broken off in the middle. It must be short, and must not note anything.
-    pub(crate) fn whole<T>(&self, act: impl FnOnce() -> T) -> T {
+    pub fn whole<T>(&self, act: impl FnOnce() -> T) -> T {
         let acted = {
             let _locked = locked(&self.noted);
             act()
@@ -93,7 +93,7 @@ impl Interrupt {
     ///
     /// # Errors
     /// If the operating system refuses.
-    pub(crate) fn temporary(&self, prefix: &str) -> anyhow::Result<TempDir> {
+    pub fn temporary(&self, prefix: &str) -> anyhow::Result<TempDir> {
         let make = || base::recording::temporary(prefix);
         let tidy = |made: &TempDir| {
             let path = made.path().to_owned();
@@ -106,7 +106,7 @@ impl Interrupt {
     ///
     /// # Errors
     /// If the operating system refuses.
-    pub(crate) fn new_file(&self, place: &Path, mode: u32) -> anyhow::Result<NewFile> {
+    pub fn new_file(&self, place: &Path, mode: u32) -> anyhow::Result<NewFile> {
         let tidy = |new: &NewFile| {
             let name = new.name().map(Path::to_owned);
             move || name.iter().for_each(|name| remove(name))
@@ -120,7 +120,7 @@ impl Interrupt {
     ///
     /// # Errors
     /// Those of [`Draft::new`].
-    pub(crate) fn draft(&self, destination: &Destination) -> Result<Draft, base::recording::Error> {
+    pub fn draft(&self, destination: &Destination) -> Result<Draft, base::recording::Error> {
         let tidy = |draft: &Draft| {
             let root = draft.root().to_owned();
             move || remove(&root)
@@ -129,19 +129,18 @@ impl Interrupt {
     }
 
     /// From now on a signal only raises the flag that this returns: what was begun has to be ended by the command itself.
-    pub(crate) fn hold(&self) -> Arc<AtomicBool> {
+    pub fn hold(&self) -> Arc<AtomicBool> {
         locked(&self.noted).held = true;
         Arc::clone(&self.asked)
     }
 
     /// Whether a signal has come that was held: what goes on has to end now.
-    #[cfg(feature = "labs")]
-    pub(crate) fn is_held_back(&self) -> bool {
+    pub fn is_held_back(&self) -> bool {
         self.asked.load(Ordering::Relaxed) && locked(&self.noted).held
     }
 
     /// Where something failed: if a signal is the reason, this waits for the end and says nothing.
-    pub(crate) fn wait_if_asked(&self) {
+    pub fn wait_if_asked(&self) {
         while self.asked.load(Ordering::Relaxed) && !locked(&self.noted).held {
             std::thread::park();
         }
@@ -159,7 +158,7 @@ fn locked(noted: &Mutex<Noted>) -> MutexGuard<'_, Noted> {
 }
 
 /// The signals that end a command.
-pub(crate) fn signals() -> Vec<i32> {
+pub fn signals() -> Vec<i32> {
     taken(&std::fs::read_to_string("/proc/self/status").unwrap_or_default())
 }
 
@@ -175,7 +174,7 @@ fn taken(status: &str) -> Vec<i32> {
 }
 
 /// Waits; true if a signal has raised `stop` by its end.
-pub(crate) fn rest(length: Duration, stop: &AtomicBool) -> bool {
+pub fn rest(length: Duration, stop: &AtomicBool) -> bool {
     let since = Instant::now();
     while since.elapsed() < length && !stop.load(Ordering::Relaxed) {
         std::thread::sleep(LOOK_EVERY);
@@ -185,7 +184,7 @@ pub(crate) fn rest(length: Duration, stop: &AtomicBool) -> bool {
 
 /// Removes a file, or a directory that another thread may still be filling: under another name nothing is added to it.
 /// What cannot be removed is beyond us: the disk is gone or read-only.
-pub(crate) fn remove(path: &Path) {
+pub fn remove(path: &Path) {
     /// A directory is made again at most by the few calls that make those above their file.
     const TRIES: u32 = 10;
     const BETWEEN: Duration = Duration::from_millis(1);

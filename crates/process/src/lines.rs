@@ -9,18 +9,18 @@ use std::io::{self, Write};
 
 /// What has been said, and whether it could be.
 #[derive(Debug, Default)]
-pub(crate) struct Lines {
+pub struct Lines {
     failed: Option<io::Error>,
     aside: bool,
 }
 
 impl Lines {
     /// Nothing yet; on stderr if `aside`.
-    pub(crate) fn new(aside: bool) -> Self {
+    pub fn new(aside: bool) -> Self {
         Self { aside, ..Self::default() }
     }
 
-    pub(crate) fn say(&mut self, line: impl Display) {
+    pub fn say(&mut self, line: impl Display) {
         if self.failed.is_none() {
             let line = line.to_string();
             let line = plain_lines(&line);
@@ -33,7 +33,7 @@ impl Lines {
     ///
     /// # Errors
     /// If something could not be written; a reader that went away has seen enough, which is no error.
-    pub(crate) fn end(self) -> anyhow::Result<()> {
+    pub fn end(self) -> anyhow::Result<()> {
         match self.failed {
             Some(error) if error.kind() != io::ErrorKind::BrokenPipe => {
                 Err(anyhow::anyhow!("what was done could not be printed: {error}"))

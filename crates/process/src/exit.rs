@@ -23,7 +23,7 @@ pub enum Exit {
 /// The user asked for something that cannot be; the sentence says what to do instead.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct WrongUse(pub String);
+pub struct WrongUse(pub String);
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
@@ -58,7 +58,7 @@ impl Exit {
 }
 
 /// True if the user named something that is not there, or a place that is taken, or used an option wrongly.
-pub(crate) fn is_wrong_use(error: &anyhow::Error) -> bool {
+pub fn is_wrong_use(error: &anyhow::Error) -> bool {
     error.is::<WrongUse>()
         || error.downcast_ref().is_some_and(|error| of_lab(error) == Exit::WrongUse)
         || matches!(error.downcast_ref(), Some(analysis::Error::NoSuch(_)))
@@ -99,7 +99,7 @@ fn is_wrong_place(error: &base::recording::Error) -> bool {
 }
 
 /// The same error in the names that the user gave: where a private copy of what was named lies means nothing to anybody.
-pub(crate) fn as_named(error: anyhow::Error, shown: &[Shown]) -> anyhow::Error {
+pub fn as_named(error: anyhow::Error, shown: &[Shown]) -> anyhow::Error {
     match Shown::rename(shown, &error.to_string()) {
         Cow::Owned(named) => error.context(named),
         Cow::Borrowed(_) => error,
@@ -110,7 +110,7 @@ pub(crate) fn as_named(error: anyhow::Error, shown: &[Shown]) -> anyhow::Error {
 ///
 /// Our errors are whole sentences that contain what caused them, so causes are not printed again. What the operating system said stands
 /// behind an error that is no more than the name of a file.
-pub(crate) fn complain(error: &anyhow::Error) {
+pub fn complain(error: &anyhow::Error) {
     let mut said = error.to_string();
     let refused = error.chain().skip(1).filter_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::to_string);
     for refused in refused {
@@ -122,7 +122,7 @@ pub(crate) fn complain(error: &anyhow::Error) {
 }
 
 /// Prints a sentence for people on stderr, whatever names of others are in it.
-pub(crate) fn note(text: &str) {
+pub fn note(text: &str) {
     let _ = writeln!(io::stderr(), "{}", plain_lines(text));
 }
 
@@ -130,7 +130,7 @@ pub(crate) fn note(text: &str) {
 ///
 /// # Errors
 /// If it cannot be written.
-pub(crate) fn print(text: &str) -> io::Result<()> {
+pub fn print(text: &str) -> io::Result<()> {
     writeln!(io::stdout(), "{}", plain_lines(text))
 }
 
