@@ -160,7 +160,7 @@ def test_what_was_killed_before_its_row_is_not_there_and_is_made_again(recording
 def test_a_place_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("x")
     with pytest.raises(Error, match="is not empty"):
-        fleet.analyse([], tmp_path)
+        fleet.analyse("nightly", tmp_path)
     with pytest.raises(Error, match="is no data set"):
         fleet.report(tmp_path)
     with pytest.raises(ValueError, match="is no engine"):
@@ -225,7 +225,8 @@ def test_spark_has_the_same_answer_and_the_same_files(
 
 def test_a_pattern_that_matches_nothing_makes_no_data_set(recordings: Path, tmp_path: Path) -> None:
     place = tmp_path / "dataset"
-    for nothing in (str(recordings / "nightyl-*"), []):
+    nothings: tuple[str | list[str], ...] = (str(recordings / "nightyl-*"), [])
+    for nothing in nothings:
         with pytest.raises(Error, match=r"nothing matches .*nightyl|no recording is named"):
             fleet.analyse(nothing, place)
     assert not place.exists()
@@ -252,7 +253,9 @@ def test_the_query_of_the_documentation_runs_and_counts_what_the_recordings_have
         .replace("'fleet/", f"'{dataset}/")
     )
     counted: dict[str, int] = {}
-    for _, reason, count in duckdb.sql(query).fetchall():
+    relation = duckdb.sql(query)
+    assert relation is not None
+    for _, reason, count in relation.fetchall():
         counted[reason] = counted.get(reason, 0) + int(count)
     expected: dict[str, int] = {}
     for source in sources(recordings):

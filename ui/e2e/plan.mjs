@@ -9,7 +9,7 @@ export const plan = [
     "a plan is computed anew as its controls move, and is as planned again",
     async ({ page, base, mock }) => {
       if (mock) return; // The stand-in has no model.
-      await open(page, base, `r=${PLAN}&view=sections`);
+      await open(page, base, `r=${PLAN}&view=sections&table=datapath.rates`);
       const summary = page.locator(".controls + p");
       const before = await summary.textContent();
       await page.getByLabel("VNFs", { exact: true }).press("ArrowLeft");

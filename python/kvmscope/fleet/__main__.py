@@ -63,9 +63,14 @@ def main() -> int:
     return 0 if done.added or done.there else 1
 
 
-if __name__ == "__main__":
+def program() -> int:
+    """The same, with an error as a sentence and the exit status of the program."""
     try:
-        sys.exit(main())
+        return main()
     except Error as error:
         print(f"kvmscope: {error}", file=sys.stderr)
-        sys.exit(2 if isinstance(error, UsageError) else 1)
+        return 2 if isinstance(error, UsageError) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(program())
