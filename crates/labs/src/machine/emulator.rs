@@ -192,14 +192,14 @@ mod tests {
         let (early, silent) =
             ("echo Panic >$C; echo wrong option >&2; exit 3", "echo 'kvmscope lab: up' >$C; echo x >>$C; sleep 60");
         for (script, limit_ms, silence_ms, stop, words) in [
-            ("echo 'kvmscope lab: failed: no kvm' >$C; sleep 60", 9000, 9000, false, &["says: no kvm"][..]),
+            ("echo 'kvmscope lab: failed: no kvm' >$C; sleep 60", 9000, 9000, false, &["reported: no kvm"][..]),
             (early, 9000, 9000, false, &["exit status: 3", "wrong option", "Panic"]),
             ("echo booting >$C; sleep 60", 300, 9000, false, &["was not done", "booting"]),
             ("sleep 60", 300, 9000, false, &["console is empty"]),
-            (silent, 9000, 300, false, &["said nothing for 0 s after \"up\"", "ends with", "x"]),
+            (silent, 9000, 300, false, &["printed nothing for 0 s after \"up\"", "ends with", "x"]),
             ("sleep 60", 9000, 300, false, &["after its start"]),
             (stuck, 9000, 9000, false, &["CPU 1 of sh's machine has been stuck for 79 s after \"up\"", "run it again"]),
-            (&stuck.replace("79s", "26s"), 9000, 300, false, &["said nothing"]),
+            (&stuck.replace("79s", "26s"), 9000, 300, false, &["printed nothing"]),
             ("sleep 60", 9000, 9000, true, &["stopped"]),
         ] {
             let (result, _) = played(script, limit_ms, silence_ms, stop);
