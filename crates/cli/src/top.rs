@@ -38,9 +38,6 @@ pub(crate) struct Top {
     /// Show one interval and exit
     #[arg(long, conflicts_with = "intervals")]
     once: bool,
-    /// Print blocks of text one below the other, as where the output is no terminal
-    #[arg(short, long)]
-    batch: bool,
     /// Exit after N intervals
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     intervals: Option<u32>,

@@ -8,7 +8,7 @@ use analysis::facts::thread::{Chain, Exit};
 use analysis::facts::walk::replay::{ExtraEvents, WalkObserver, walked};
 use analysis::facts::{Preemptor, Sink, Walk};
 use base::recording::Recording;
-use kvmscope_fold::{Event as Heard, FAILED, Fold, Kind, Of, STATES, State, Word, leaves, off, over};
+use kvmscope_fold::{Event as Heard, FAILED, Fold, Kind, STATES, State, ThreadReading, Word, leaves, off, over};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use trace::Event;
@@ -170,11 +170,11 @@ fn compare(path: &Path, part: &Part) -> Option<u64> {
         let index = beside.by_tid[&thread.tid];
         let record = beside.fold.record(index);
         let rows: Vec<_> = beside.fold.rows().iter().filter(|row| row[0] == u64::from(index)).copied().collect();
-        let of = Of::new(index, &record, &rows, beside.end_ns, 0).unwrap();
+        let thread = ThreadReading::new(index, &record, &rows, beside.end_ns, 0).unwrap();
         let place = format!("{} {} thread {}", path.display(), part.machine, thread.tid);
         let theirs = walk.sink.states_ns.get(&number).copied().unwrap_or_default();
-        assert_eq!(of.seen.states_ns, theirs, "{place}: {STATES:?}");
-        for reason in of.seen.reasons.iter().filter(|reason| reason.isa.is_some()) {
+        assert_eq!(thread.totals.states_ns, theirs, "{place}: {STATES:?}");
+        for reason in thread.totals.reasons.iter().filter(|reason| reason.isa.is_some()) {
             // The walk's end censors what is open; the fold goes on.
             let is_open = record[Word::ExitOpen as usize] == 1 && record[Word::ExitKey as usize] as u32 == reason.code;
             let sums = walk.sink.exits.get(&(number, reason.code)).copied().unwrap_or_default();
@@ -182,7 +182,7 @@ fn compare(path: &Path, part: &Part) -> Option<u64> {
             assert_eq!(ours, sums, "{place}: reason {}", reason.code);
             exits += reason.count;
         }
-        let known = of.seen.reasons.iter().filter(|reason| reason.isa.is_some()).count();
+        let known = thread.totals.reasons.iter().filter(|reason| reason.isa.is_some()).count();
         let walked = walk.sink.exits.keys().filter(|(thread, _)| *thread == number).count();
         assert!(walked - known <= 1, "{place}: {walked} and {known} reasons");
     }

@@ -1,7 +1,7 @@
 //! What the vCPUs of a host do right now: one interval after the other, and a table of it.
 //!
 //! ```text
-//! fold, in the kernel --look, look, ..--> Observer --> Frame: what was between two looks --> text
+//! fold, in the kernel --read, read, ..--> Observer --> Frame: the difference of two readings --> text
 //! /proc alone, where that is not allowed ---^
 //! ```
 //! Nothing is recorded and nothing is changed; missing is missing, and never 0.

@@ -1,4 +1,4 @@
-//! Who looks: the fold in the kernel, or /proc where that is not allowed. Both give vCPUs with what was between two looks.
+//! The observer: the fold in the kernel, or /proc where that is not allowed. Both give vCPUs with the difference of two readings.
 
 use super::proc::Proc;
 use super::reasons;
@@ -6,27 +6,27 @@ use analysis::facts::walk::vcpu_names;
 use analysis::flow::live::{Exits, Preemptor, Vcpu};
 use base::number::{duration, many, thousands};
 use base::recording::VmProcess;
-use fold::{Look, Of, Session, State};
+use fold::{Reading, Session, State, ThreadReading};
 use host::Snapshot;
 use host::machine::{vm_named_in, vm_processes};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How to look.
+/// How to observe.
 pub struct Options {
     pub interrupts: bool,
     pub measure: bool,
     pub proc_only: bool,
 }
 
-/// What was between two looks.
+/// The difference of two readings.
 pub struct Frame {
     pub head: Head,
     pub vcpus: Vec<Vcpu>,
 }
 
-/// What is said above.
+/// The line above the table, and the lines below it.
 pub struct Head {
     host: String,
     cpus: usize,
@@ -74,7 +74,7 @@ impl Head {
     }
 }
 
-/// Who looks at the host, with the best that it allows.
+/// Observes the host by the best means that it allows.
 pub struct Observer(Source);
 
 enum Source {
@@ -108,7 +108,7 @@ struct Folded {
     session: Session,
     host: PathBuf,
     processes: BTreeMap<u32, VmProcess>,
-    before: BTreeMap<u16, Of>,
+    before: BTreeMap<u16, ThreadReading>,
     cost: (u64, u64),
     own_ns: u64,
     events: u64,
@@ -131,7 +131,7 @@ impl Folded {
             events: 0,
         };
         folded.expect();
-        folded.before = folded.session.look().of.into_iter().map(|of| (of.index, of)).collect();
+        folded.before = folded.session.read().threads.into_iter().map(|thread| (thread.index, thread)).collect();
         folded.own_ns = own_ns();
         Ok(folded)
     }
@@ -152,72 +152,69 @@ impl Folded {
     }
 
     fn frame(&mut self, pid: Option<u32>) -> Frame {
-        let look = self.session.look();
-        let known: BTreeSet<u32> = look.of.iter().map(|of| of.tgid).collect();
+        let reading = self.session.read();
+        let known: BTreeSet<u32> = reading.threads.iter().map(|thread| thread.tgid).collect();
         for tgid in known {
             let host = &self.host;
             self.processes.entry(tgid).or_insert_with(|| process(host, tgid));
         }
-        let names = self.names(&look);
+        let names = self.names(&reading);
         let (mut vcpus, mut events) = (Vec::new(), 0);
-        for of in &look.of {
-            let before = self.before.get(&of.index);
-            let seen = before.map_or_else(|| of.seen.clone(), |before| of.seen.since(&before.seen));
+        for thread in &reading.threads {
+            let before = self.before.get(&thread.index);
+            let seen = before.map_or_else(|| thread.totals.clone(), |before| thread.totals.since(&before.totals));
             events += seen.events;
-            let was_over = before.is_some_and(|before| before.is_over);
-            if was_over || seen.wall_ns() == 0 || pid.is_some_and(|pid| of.tgid != pid) {
+            let was_over = before.is_some_and(|before| before.has_ended);
+            if was_over || seen.wall_ns() == 0 || pid.is_some_and(|pid| thread.tgid != pid) {
                 continue;
             }
-            let name = names.get(&of.tgid).cloned().unwrap_or_default();
-            vcpus.push(self.vcpu(name, of, &seen, &look));
+            let name = names.get(&thread.tgid).cloned().unwrap_or_default();
+            vcpus.push(self.vcpu(name, thread, &seen, &reading));
         }
         number(&mut vcpus);
-        let mut head = self.head(&vcpus, &look);
+        let mut head = self.head(&vcpus, &reading);
         head.floor.push(self.cost(events));
-        self.forget(&look);
-        self.before = look.of.into_iter().map(|of| (of.index, of)).collect();
+        self.forget(&reading);
+        self.before = reading.threads.into_iter().map(|thread| (thread.index, thread)).collect();
         self.events += events;
         Frame { head, vcpus }
     }
 
     /// Threads that have ended are forgotten: their ids may be others' by now.
-    fn forget(&self, look: &Look) {
-        for of in
-            look.of.iter().filter(|of| of.is_over && self.before.get(&of.index).is_none_or(|before| !before.is_over))
+    fn forget(&self, reading: &Reading) {
+        for thread in reading
+            .threads
+            .iter()
+            .filter(|thread| thread.has_ended && self.before.get(&thread.index).is_none_or(|before| !before.has_ended))
         {
             // Then the next one of that id is found in this record, which says that it is another one's.
-            let _ = self.session.forget(of.tid);
+            let _ = self.session.forget(thread.tid);
         }
     }
 
     /// What each process's VM is called; two of one name are told apart by their processes.
-    fn names(&self, look: &Look) -> BTreeMap<u32, String> {
+    fn names(&self, reading: &Reading) -> BTreeMap<u32, String> {
         let mut names: BTreeMap<u32, String> = BTreeMap::new();
-        for tgid in look.of.iter().map(|of| of.tgid) {
+        for tgid in reading.threads.iter().map(|thread| thread.tgid) {
             let name = self.processes.get(&tgid).map_or_else(|| format!("process-{tgid}"), VmProcess::name);
             names.insert(tgid, name);
         }
-        let all: Vec<String> = names.values().cloned().collect();
-        let is_shared = |name: &String| all.iter().filter(|other| *other == name).count() > 1;
-        names
-            .into_iter()
-            .map(|(tgid, name)| (tgid, if is_shared(&name) { format!("{name}-{tgid}") } else { name }))
-            .collect()
+        distinct_names(names)
     }
 
-    fn vcpu(&self, vm: String, of: &Of, seen: &fold::Seen, look: &Look) -> Vcpu {
-        let exits = look.exits_fire;
+    fn vcpu(&self, vm: String, thread: &ThreadReading, seen: &fold::Totals, reading: &Reading) -> Vcpu {
+        let exits = reading.exits_fire;
         // Where exits are silent KVM_RUN is unknown, and its begin is told by kvm_fpu alone.
         let told = |state: State| Some(seen.ns(state));
         let of_exits = |state: State| exits.then(|| seen.ns(state));
         let interrupts = |state: State| self.session.hears("irq/irq_handler_entry").then(|| seen.ns(state));
-        let task = self.host.join(format!("proc/{}/task/{}", of.tgid, of.tid));
+        let task = self.host.join(format!("proc/{}/task/{}", thread.tgid, thread.tid));
         let longest = |bins: &fold::Bins, before: Option<u64>| (before != Some(bins.max_ns)).then_some(bins.max_ns);
-        let before = self.before.get(&of.index);
+        let before = self.before.get(&thread.index);
         let exits_of = |reason: &fold::Reason| {
             let known = before.and_then(|before| {
                 let same = |old: &&fold::Reason| (old.isa, old.code) == (reason.isa, reason.code);
-                before.seen.reasons.iter().find(same).map(|old| old.cost.max_ns)
+                before.totals.reasons.iter().find(same).map(|old| old.cost.max_ns)
             });
             let timed = reason.count > reason.clipped;
             Exits {
@@ -241,8 +238,8 @@ impl Folded {
         Vcpu {
             vm,
             // No number yet, and none of a vCPU's.
-            vcpu: of.vcpu.or_else(|| number_of(&task)).unwrap_or(u32::MAX),
-            tid: of.tid as i32,
+            vcpu: thread.vcpu.or_else(|| number_of(&task)).unwrap_or(u32::MAX),
+            tid: thread.tid as i32,
             wall_ns: seen.wall_ns(),
             guest_ns: of_exits(State::Guest),
             handling_ns: of_exits(State::Handling),
@@ -253,25 +250,26 @@ impl Folded {
             halted_ns: of_exits(State::Halted),
             wake_delay_ns: told(State::WakeDelay),
             preempted_ns: told(State::Preempted),
+            ready_ns: Some(seen.ns(State::Preempted) + seen.ns(State::WakeDelay)),
             blocked_ns: told(State::Blocked),
             unknown_ns: told(State::Unknown),
             torn_ns: Some(seen.torn_ns),
             exits: exits.then_some(all),
             userspace_exits: Some(returns),
-            preemptors: self.preemptors(of, seen),
+            preemptors: self.preemptors(thread, seen),
             wakeup_p99_ns: seen.wakeups.quantile(0.99),
             missed: Some(seen.missed),
         }
     }
 
     /// Who had its CPU while it was ready; `None` where that does not fit how long it was.
-    fn preemptors(&self, of: &Of, seen: &fold::Seen) -> Option<Vec<Preemptor>> {
+    fn preemptors(&self, thread: &ThreadReading, seen: &fold::Totals) -> Option<Vec<Preemptor>> {
         let waited_ns = seen.ns(State::Preempted);
         let taken_ns: u64 = seen.takers.iter().map(|taker| taker.total_ns).sum();
         // Where its story has a hole, its wait was shorter than it seemed.
         let rest_ns =
             waited_ns.checked_sub(taken_ns).or_else(|| (taken_ns - waited_ns < waited_ns / 1_000).then_some(0))?;
-        let before = |tid: u32| self.before.get(&of.index)?.seen.takers.iter().find(|taker| taker.tid == tid);
+        let before = |tid: u32| self.before.get(&thread.index)?.totals.takers.iter().find(|taker| taker.tid == tid);
         let by = |taker: &fold::Taker| Preemptor {
             by: self.called(taker),
             tid: Some(taker.tid as i32),
@@ -297,9 +295,9 @@ impl Folded {
         comm.map_or_else(|_| format!("task {}", taker.tid), |comm| comm.trim_end().to_owned())
     }
 
-    fn head(&self, vcpus: &[Vcpu], look: &Look) -> Head {
+    fn head(&self, vcpus: &[Vcpu], reading: &Reading) -> Head {
         let mut floor = Vec::new();
-        if !look.exits_fire && !vcpus.is_empty() {
+        if !reading.exits_fire && !vcpus.is_empty() {
             floor.push(
                 "no kvm_exit has fired here: what KVM_RUN does is unknown (?%), and exits are returns to the VMM"
                     .to_owned(),
@@ -309,9 +307,9 @@ impl Folded {
             floor.push(format!("left out: {}: {}{}", missing.event, missing.why, log(&missing.log)));
         }
         for (count, what) in [
-            (look.takers_lost, "pieces of waits are charged to nobody, because no row was left"),
-            (look.records_lost, "threads found no record left and are not shown"),
-            (look.restless, "records changed whenever they were looked at and are not shown"),
+            (reading.takers_lost, "pieces of waits are charged to nobody, because no row was left"),
+            (reading.records_lost, "threads found no record left and are not shown"),
+            (reading.restless, "records changed whenever they were looked at and are not shown"),
             (
                 self.session.cost().left_out,
                 "runs were left out by the kernel, because another program was at work there",
@@ -337,6 +335,14 @@ impl Folded {
         }
         text
     }
+}
+
+/// Names of VMs by their processes; those of one name get their process behind it.
+pub(crate) fn distinct_names(names: BTreeMap<u32, String>) -> BTreeMap<u32, String> {
+    let all: Vec<String> = names.values().cloned().collect();
+    let is_shared = |name: &String| all.iter().filter(|other| *other == name).count() > 1;
+    let apart = |(pid, name)| (pid, if is_shared(&name) { format!("{name}-{pid}") } else { name });
+    names.into_iter().map(apart).collect()
 }
 
 /// What the verifier said, behind the reason.
@@ -400,7 +406,7 @@ pub(crate) fn head(host: &Path, vcpus: &[Vcpu], exact_for: Option<Duration>, flo
         vms.iter().map(of).sum::<Option<f64>>().filter(|_| !vms.is_empty())
     };
     let wall_ns: u64 = vcpus.iter().map(|vcpu| vcpu.wall_ns).sum();
-    let ready_ns = vcpus.iter().map(|vcpu| Some(vcpu.preempted_ns? + vcpu.wake_delay_ns?)).sum::<Option<u64>>();
+    let ready_ns = vcpus.iter().map(|vcpu| vcpu.ready_ns).sum::<Option<u64>>();
     let cpus = std::fs::read_to_string(host.join("sys/devices/system/cpu/online")).unwrap_or_default();
     Head {
         host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
@@ -425,6 +431,13 @@ mod tests {
     fn a_thread_is_asleep_by_its_state_whatever_its_name() {
         let stat = |state: &str| format!("42 (CPU 0/KVM) R) {state} 1 2 3");
         assert_eq!((fields(&stat("S"))[0], fields(&stat("R"))[0]), ("S", "R"));
+    }
+
+    #[test]
+    fn two_vms_of_one_name_stay_two() {
+        let names = [(7, "web"), (9, "web"), (8, "db")].map(|(pid, name)| (pid, name.to_owned()));
+        let apart: Vec<String> = distinct_names(names.into()).into_values().collect();
+        assert_eq!(apart, ["web-7", "db", "web-9"]);
     }
 
     #[test]

@@ -1,15 +1,15 @@
 //! What /proc alone tells: how long threads waited, and how long they were in guests.
 
-use super::observe::{Frame, fields, head, number, number_of, own_ns, vms};
+use super::observe::{Frame, distinct_names, fields, head, number, number_of, own_ns, vms};
 use analysis::flow::live::Vcpu;
 use base::number::duration;
 use base::recording::VmProcess;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What /proc tells of a thread, in ns: waited for a CPU, in a guest, when.
+/// What /proc has of a thread at one moment: how long it waited for a CPU, and how long it was in a guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Told {
+struct Sample {
     waited_ns: Option<u64>,
     guest_ns: Option<u64>,
     at_ns: u64,
@@ -19,7 +19,7 @@ struct Told {
 pub(crate) struct Proc {
     host: PathBuf,
     why: String,
-    before: BTreeMap<i32, Told>,
+    before: BTreeMap<i32, Sample>,
     own_ns: u64,
 }
 
@@ -32,44 +32,44 @@ const GUEST_TIME: usize = 40;
 impl Proc {
     pub(crate) fn new(host: &Path, why: String) -> Self {
         let mut proc = Self { host: host.to_owned(), why, before: BTreeMap::new(), own_ns: own_ns() };
-        proc.before = proc.looked().into_iter().map(|(_, tid, _, told)| (tid, told)).collect();
+        proc.before = proc.samples().into_iter().map(|(_, tid, _, sample)| (tid, sample)).collect();
         proc
     }
 
-    /// Process, thread, number of its vCPU, what is told of it.
-    fn looked(&self) -> Vec<(VmProcess, i32, u32, Told)> {
+    /// Process, thread, number of its vCPU, and its sample.
+    fn samples(&self) -> Vec<(VmProcess, i32, u32, Sample)> {
         let mut all = Vec::new();
         for process in vms(&self.host) {
             for tid in &process.tids {
                 let task = self.host.join(format!("proc/{}/task/{tid}", process.pid));
                 let Some(number) = number_of(&task) else { continue };
-                all.push((process.clone(), *tid, number, told(&task)));
+                all.push((process.clone(), *tid, number, sample(&task)));
             }
         }
         all
     }
 
     pub(crate) fn frame(&mut self, pid: Option<u32>) -> Frame {
-        let looked = self.looked();
+        let samples = self.samples();
+        let names = distinct_names(samples.iter().map(|(process, ..)| (process.pid as u32, process.name())).collect());
         let mut vcpus = Vec::new();
-        for (process, tid, number, told) in &looked {
+        for (process, tid, number, now) in &samples {
             let Some(before) = self.before.get(tid).filter(|_| pid.is_none_or(|pid| process.pid == pid as i32)) else {
                 continue;
             };
             let since = |now: Option<u64>, before: Option<u64>| now?.checked_sub(before?);
             vcpus.push(Vcpu {
-                vm: process.name(),
+                vm: names.get(&(process.pid as u32)).cloned().unwrap_or_default(),
                 vcpu: *number,
                 tid: *tid,
-                wall_ns: told.at_ns - before.at_ns,
-                guest_ns: since(told.guest_ns, before.guest_ns),
-                // Both kinds of waiting are one number there.
-                preempted_ns: since(told.waited_ns, before.waited_ns),
-                wake_delay_ns: Some(0),
+                wall_ns: now.at_ns - before.at_ns,
+                guest_ns: since(now.guest_ns, before.guest_ns),
+                // Pre-empted and woken are one number there.
+                ready_ns: since(now.waited_ns, before.waited_ns),
                 ..Vcpu::default()
             });
         }
-        self.before = looked.into_iter().map(|(_, tid, _, told)| (tid, told)).collect();
+        self.before = samples.into_iter().map(|(_, tid, _, sample)| (tid, sample)).collect();
         number(&mut vcpus);
         let own_ns = own_ns();
         let own = own_ns.saturating_sub(std::mem::replace(&mut self.own_ns, own_ns));
@@ -84,11 +84,11 @@ impl Proc {
     }
 }
 
-fn told(task: &Path) -> Told {
+fn sample(task: &Path) -> Sample {
     let read = |name: &str| std::fs::read_to_string(task.join(name)).unwrap_or_default();
     let waited_ns = read("schedstat").split_whitespace().nth(1).and_then(|ns| ns.parse().ok());
     let guest = fields(&read("stat")).get(GUEST_TIME).and_then(|ticks| ticks.parse::<u64>().ok());
-    Told { waited_ns, guest_ns: guest.map(|ticks| ticks * TICK_NS), at_ns: fold::now_ns() }
+    Sample { waited_ns, guest_ns: guest.map(|ticks| ticks * TICK_NS), at_ns: fold::now_ns() }
 }
 
 #[cfg(test)]
@@ -102,8 +102,8 @@ mod tests {
             (4..=52).map(|number| if number == 43 { "250".to_owned() } else { "0".to_owned() }).collect();
         std::fs::write(place.path().join("stat"), format!("42 (CPU 0/KVM) S {}", rest.join(" "))).unwrap();
         std::fs::write(place.path().join("schedstat"), "100 7000 3\n").unwrap();
-        let told = told(place.path());
-        assert_eq!((told.waited_ns, told.guest_ns), (Some(7_000), Some(2_500_000_000)));
-        assert_eq!(super::told(&place.path().join("none")).waited_ns, None);
+        let now = sample(place.path());
+        assert_eq!((now.waited_ns, now.guest_ns), (Some(7_000), Some(2_500_000_000)));
+        assert_eq!(sample(&place.path().join("none")).waited_ns, None);
     }
 }

@@ -216,8 +216,7 @@ mod tests {
             vcpu: number,
             wall_ns: 1_000_000_000,
             guest_ns: Some(700_000_000 - ready_ns),
-            preempted_ns: Some(ready_ns),
-            wake_delay_ns: Some(0),
+            ready_ns: Some(ready_ns),
             unknown_ns: Some(0),
             userspace_exits: Some(vec![("IO".to_owned(), 44_100)]),
             ..Vcpu::default()

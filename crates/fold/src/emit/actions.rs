@@ -2,7 +2,7 @@
 //! Conditions and actions of the rules as instructions; each does what `interpret` does under the same name.
 
 use super::{Emitter, shared, stack};
-use crate::asm::{Alu, Helper, Label, Reg, When};
+use crate::asm::{Alu, Label, Reg, When};
 use crate::event::CASE_BITS;
 use crate::layout::{
     BINS, MOST_ROWS, NS_AT, ROW_BINS_AT, RowWord, STATE_ROOM, Shared, State, VMM_CLASS, WAKE_BINS_AT, Word, irq, off,
@@ -368,21 +368,7 @@ impl Emitter<'_> {
         self.asm.store(8, Reg::R0, 8 * RowWord::Key as i16, Reg::R1);
         self.asm.alui(Alu::ShiftRight, Reg::R2, 48);
         self.asm.store(8, Reg::R0, 8 * RowWord::Owner as i16, Reg::R2);
-        self.asm.map(Reg::R1, self.maps.keys);
-        self.asm.mov(Reg::R2, Reg::Fp);
-        self.asm.alui(Alu::Add, Reg::R2, i32::from(stack::OWN_KEY));
-        self.asm.mov(Reg::R3, Reg::Fp);
-        self.asm.alui(Alu::Add, Reg::R3, i32::from(stack::VALUE));
-        self.asm.movi(Reg::R4, 0);
-        self.asm.call(Helper::MapUpdate);
-        self.lookup(self.maps.rows, stack::VALUE);
-        self.asm.jump_ifi(When::Equal, Reg::R0, 0, full);
-        self.asm.jump(end);
-        self.asm.place(known);
-        self.asm.load(4, Reg::R1, Reg::R0, 0);
-        self.asm.store(4, Reg::Fp, stack::VALUE, Reg::R1);
-        self.lookup(self.maps.rows, stack::VALUE);
-        self.asm.jump_ifi(When::Differs, Reg::R0, 0, end);
+        self.new_or_known_row(self.maps.keys, self.maps.rows, known, full, end);
         self.asm.place(full);
         self.count(Word::RowsLost, Reg::R1);
         self.asm.jump(lost);

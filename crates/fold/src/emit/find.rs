@@ -10,15 +10,35 @@ use crate::layout::{MOST_RECORDS, MOST_VMS, Shared, SlotWord, Word};
 pub(super) const CURRENT: i16 = 8 * SlotWord::Current as i16;
 
 impl Emitter<'_> {
+    /// R0 = the row whose number is at VALUE. A new one is entered under the key at OWN_KEY first, and goes to `end`; at `known` R0 is the
+    /// number that was found under it. `full` where there is no such row: it follows this.
+    pub(super) fn new_or_known_row(&mut self, keys: i32, rows: i32, known: Label, full: Label, end: Label) {
+        self.asm.map(Reg::R1, keys);
+        self.asm.mov(Reg::R2, Reg::Fp);
+        self.asm.alui(Alu::Add, Reg::R2, i32::from(stack::OWN_KEY));
+        self.asm.mov(Reg::R3, Reg::Fp);
+        self.asm.alui(Alu::Add, Reg::R3, i32::from(stack::VALUE));
+        self.asm.movi(Reg::R4, 0);
+        self.asm.call(Helper::MapUpdate);
+        self.lookup(rows, stack::VALUE);
+        self.asm.jump_ifi(When::Equal, Reg::R0, 0, full);
+        self.asm.jump(end);
+        self.asm.place(known);
+        self.asm.load(4, Reg::R1, Reg::R0, 0);
+        self.asm.store(4, Reg::Fp, stack::VALUE, Reg::R1);
+        self.lookup(rows, stack::VALUE);
+        self.asm.jump_ifi(When::Differs, Reg::R0, 0, end);
+    }
+
     /// Notes the thread that has this CPU.
     pub(super) fn pid_tgid(&mut self) {
-        self.told(Reg::R0, Helper::PidTgid, 8);
+        self.helper_or_injected(Reg::R0, Helper::PidTgid, 8);
         self.asm.store(8, Reg::Fp, stack::PID_TGID, Reg::R0);
     }
 
     /// R6 = the slot of this CPU.
     pub(super) fn slot(&mut self) {
-        self.told(Reg::R0, Helper::Cpu, 16);
+        self.helper_or_injected(Reg::R0, Helper::Cpu, 16);
         self.asm.store(8, Reg::Fp, stack::CPU, Reg::R0);
         self.asm.store(4, Reg::Fp, stack::KEY, Reg::R0);
         self.lookup(self.maps.cpus, stack::KEY);

@@ -339,8 +339,8 @@ impl Emitter<'_> {
         self.asm.jump_ifi(When::Equal, Reg::R0, 0, otherwise);
     }
 
-    /// Reads what the kernel's helper would tell, where tests tell it.
-    fn told(&mut self, to: Reg, helper: Helper, place: i16) {
+    /// What the kernel's helper returns, or in tests the value that was injected in its place.
+    fn helper_or_injected(&mut self, to: Reg, helper: Helper, place: i16) {
         match self.maps.given {
             None => {
                 self.asm.call(helper);
@@ -358,14 +358,14 @@ impl Emitter<'_> {
     }
 
     fn time(&mut self, to: Reg) {
-        self.told(to, Helper::Time, 0);
+        self.helper_or_injected(to, Helper::Time, 0);
     }
 
     /// Puts R8 and the word on the stack into the ring of this CPU, if there is one.
     fn ring(&mut self) {
         let Some((ring, events)) = self.maps.ring else { return };
         let full = self.asm.label();
-        self.told(Reg::R0, Helper::Cpu, 16);
+        self.helper_or_injected(Reg::R0, Helper::Cpu, 16);
         self.asm.store(4, Reg::Fp, stack::KEY, Reg::R0);
         self.lookup(ring, stack::KEY);
         self.asm.jump_ifi(When::Equal, Reg::R0, 0, full);

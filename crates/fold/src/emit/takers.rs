@@ -2,7 +2,7 @@
 //! Who had the CPU while a vCPU was ready for it? A task that leaves is charged to all who wait there.
 
 use super::{Emitter, Field, shared, stack};
-use crate::asm::{Alu, Helper, Label, Reg, When};
+use crate::asm::{Alu, Label, Reg, When};
 use crate::event::{ARGUMENT_BITS, Kind};
 use crate::layout::{FIRST, MOST_TAKERS, Shared, SlotWord, TakerWord, WAITERS, Word, off};
 
@@ -155,21 +155,7 @@ impl Emitter<'_> {
         self.asm.store(8, Reg::R0, taker(TakerWord::Tid), Reg::R1);
         self.asm.load(4, Reg::R1, Reg::Fp, stack::WAITER);
         self.asm.store(8, Reg::R0, taker(TakerWord::Owner), Reg::R1);
-        self.asm.map(Reg::R1, self.maps.taker_keys);
-        self.asm.mov(Reg::R2, Reg::Fp);
-        self.asm.alui(Alu::Add, Reg::R2, i32::from(stack::OWN_KEY));
-        self.asm.mov(Reg::R3, Reg::Fp);
-        self.asm.alui(Alu::Add, Reg::R3, i32::from(stack::VALUE));
-        self.asm.movi(Reg::R4, 0);
-        self.asm.call(Helper::MapUpdate);
-        self.lookup(self.maps.takers, stack::VALUE);
-        self.asm.jump_ifi(When::Equal, Reg::R0, 0, full);
-        self.asm.jump(end);
-        self.asm.place(known);
-        self.asm.load(4, Reg::R1, Reg::R0, 0);
-        self.asm.store(4, Reg::Fp, stack::VALUE, Reg::R1);
-        self.lookup(self.maps.takers, stack::VALUE);
-        self.asm.jump_ifi(When::Differs, Reg::R0, 0, end);
+        self.new_or_known_row(self.maps.taker_keys, self.maps.takers, known, full, end);
         self.asm.place(full);
         self.shared(lost);
         self.asm.movi(Reg::R1, 1);

@@ -6,8 +6,8 @@ use crate::layout::{
     FIRST, MOST_RECORDS, MOST_ROWS, MOST_TAKERS, MOST_VMS, RECORD_WORDS, ROW_WORDS, RowWord, SLOT_WORDS, Shared,
     SlotWord, TAKER_WORDS, TakerWord, WAITERS, Word, busy, off,
 };
-use crate::look::{Look, Of, Seen, Taker};
 use crate::sys::now_ns;
+use crate::totals::{Reading, Taker, ThreadReading, Totals};
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 /// How often a record that a program is changing is looked at again.
@@ -15,14 +15,14 @@ const MOST_TRIES: u32 = 100;
 
 impl Session {
     /// Looks at all records. Programs go on meanwhile: each record has its own moment.
-    pub fn look(&self) -> Look {
+    pub fn read(&self) -> Reading {
         let began = now_ns();
         let shared = |word: Shared| self.words.shared.at(word as usize).load(Relaxed);
-        let mut look = Look {
+        let mut reading = Reading {
             exits_fire: self.exits_fire(),
             records_lost: shared(Shared::RecordsLost),
             takers_lost: shared(Shared::TakersLost),
-            ..Look::default()
+            ..Reading::default()
         };
         let mut rows = vec![Vec::new(); MOST_RECORDS];
         for row in 1..shared(Shared::Rows).min(MOST_ROWS as u64) as usize {
@@ -35,8 +35,8 @@ impl Session {
         for row in 1..shared(Shared::Takers).min(MOST_TAKERS as u64) as usize {
             let words: [u64; TAKER_WORDS] =
                 std::array::from_fn(|at| self.words.takers.at(row * TAKER_WORDS + at).load(Relaxed));
-            if let Some(of) = takers.get_mut(words[TakerWord::Owner as usize] as usize) {
-                of.push(Taker::of(&words));
+            if let Some(own) = takers.get_mut(words[TakerWord::Owner as usize] as usize) {
+                own.push(Taker::of(&words));
             }
         }
         for index in 1..shared(Shared::Records).min(MOST_RECORDS as u64) as usize {
@@ -44,18 +44,20 @@ impl Session {
                 Some((record, rows, at_ns)) => {
                     let vm = record[Word::Vm as usize] as usize % MOST_VMS;
                     let busy_ns = busy(self.words.vms.at(vm).load(Acquire), at_ns);
-                    let of = Of::new(index as u16, &record, &rows, at_ns, busy_ns);
+                    let thread = ThreadReading::new(index as u16, &record, &rows, at_ns, busy_ns);
                     let mut takers = std::mem::take(&mut takers[index]);
                     if record[Word::Off as usize] == off::PREEMPTED {
                         self.charge_open(index as u64, record[Word::WaitFrom as usize], at_ns, &mut takers);
                     }
-                    look.of.extend(of.map(|of| Of { seen: Seen { takers, ..of.seen }, ..of }));
+                    reading.threads.extend(
+                        thread.map(|thread| ThreadReading { totals: Totals { takers, ..thread.totals }, ..thread }),
+                    );
                 }
-                None => look.restless += 1,
+                None => reading.restless += 1,
             }
         }
-        look.spread_ns = now_ns() - began;
-        look
+        reading.spread_ns = now_ns() - began;
+        reading
     }
 
     /// The task that has the CPU which record `index` has waited for since `from_ns` is charged up to `at_ns`, as if it left then.

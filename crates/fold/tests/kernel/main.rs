@@ -3,7 +3,7 @@
 mod load;
 mod streams;
 
-use kvmscope_fold::{Fold, Of, Options, RECORD_WORDS, Session, State, Word};
+use kvmscope_fold::{Fold, Options, RECORD_WORDS, Session, State, ThreadReading, Word};
 use std::path::Path;
 use testing::{Hogs, machine, wait_for};
 
@@ -65,23 +65,29 @@ fn equals_its_ring(session: &Session) -> Fold {
     assert_eq!(more, 0, "the ring holds everything");
     let mut fold = Fold::default();
     events.into_iter().for_each(|event| fold.take(event));
-    let look = session.look();
-    assert!(!look.of.is_empty());
-    for of in &look.of {
-        let (record, rows) = session.raw(of.index).unwrap();
-        assert_eq!(compared(&record), compared(&fold.record(of.index)), "record {} of thread {}", of.index, of.tid);
-        let own = fold.rows().iter().filter(|row| row[0] == u64::from(of.index)).copied();
-        assert_eq!(sorted(rows.into_iter()), sorted(own), "rows of {}", of.index);
+    let reading = session.read();
+    assert!(!reading.threads.is_empty());
+    for thread in &reading.threads {
+        let (record, rows) = session.raw(thread.index).unwrap();
+        assert_eq!(
+            compared(&record),
+            compared(&fold.record(thread.index)),
+            "record {} of thread {}",
+            thread.index,
+            thread.tid
+        );
+        let own = fold.rows().iter().filter(|row| row[0] == u64::from(thread.index)).copied();
+        assert_eq!(sorted(rows.into_iter()), sorted(own), "rows of {}", thread.index);
         assert_eq!(record[Word::QueueLost as usize], 0);
         // Another CPU may look at a wait in the moment in which it ends.
-        let own = fold.takers().iter().filter(|((index, _), _)| *index == of.index);
+        let own = fold.takers().iter().filter(|((index, _), _)| *index == thread.index);
         let ours: u64 = own.map(|(_, taken)| taken.total_ns).sum();
-        let theirs: u64 = of.seen.takers.iter().map(|taker| taker.total_ns).sum();
-        let waits_ns = of.seen.ns(State::Preempted);
-        let open_ns = of.seen.at_ns - record[Word::Since as usize];
-        assert!(ours.abs_diff(theirs) <= open_ns + 1_000 * of.seen.events, "{ours} and {theirs} ns: {of:?}");
-        if of.seen.missed == 0 {
-            assert!(theirs <= waits_ns && waits_ns - theirs <= open_ns + 5_000 * of.seen.events, "{of:?}");
+        let theirs: u64 = thread.totals.takers.iter().map(|taker| taker.total_ns).sum();
+        let waits_ns = thread.totals.ns(State::Preempted);
+        let open_ns = thread.totals.at_ns - record[Word::Since as usize];
+        assert!(ours.abs_diff(theirs) <= open_ns + 1_000 * thread.totals.events, "{ours} and {theirs} ns: {thread:?}");
+        if thread.totals.missed == 0 {
+            assert!(theirs <= waits_ns && waits_ns - theirs <= open_ns + 5_000 * thread.totals.events, "{thread:?}");
         }
     }
     fold
@@ -100,12 +106,12 @@ fn what_is_folded_equals_the_replay_of_its_ring_to_the_nanosecond() {
         load::sleeps();
         drop(hogs);
         session.detach();
-        let look = session.look();
-        let sum = |state: State| look.of.iter().map(|of| of.seen.ns(state)).sum::<u64>();
-        assert!(sum(State::Userspace) > 0 && sum(State::Blocked) > 0, "{look:?}");
-        assert_eq!(sum(State::Irq) + sum(State::Softirq) > 0, interrupts, "{look:?}");
-        for of in &look.of {
-            assert_eq!(of.seen.wall_ns(), of.seen.at_ns - of.seen.from_ns, "{of:?}");
+        let reading = session.read();
+        let sum = |state: State| reading.threads.iter().map(|thread| thread.totals.ns(state)).sum::<u64>();
+        assert!(sum(State::Userspace) > 0 && sum(State::Blocked) > 0, "{reading:?}");
+        assert_eq!(sum(State::Irq) + sum(State::Softirq) > 0, interrupts, "{reading:?}");
+        for thread in &reading.threads {
+            assert_eq!(thread.totals.wall_ns(), thread.totals.at_ns - thread.totals.from_ns, "{thread:?}");
         }
         equals_its_ring(&session);
     }
@@ -121,18 +127,19 @@ fn ready_is_what_the_scheduler_says() {
     let hogs = Hogs::on(0, 1);
     // The kernel may hide a switch of somebody else's from every tracer: then time is unknown, and said to be.
     wait_for("a run without a hole in which both say the same", || {
-        let looked =
-            load::measured(0, |tid, waited_ns| (session.look().of.into_iter().find(|of| of.tid == tid), waited_ns));
-        let Some((Some(of), waited_ns)) = looked else { return false };
+        let looked = load::measured(0, |tid, waited_ns| {
+            (session.read().threads.into_iter().find(|thread| thread.tid == tid), waited_ns)
+        });
+        let Some((Some(thread), waited_ns)) = looked else { return false };
         // On a busy machine others may have been the only ones to take its CPU.
-        let rival = of.seen.takers.iter().any(|taker| taker.comm == "hogger" && taker.total_ns > 0);
-        if of.seen.missed > 0 || !rival {
+        let rival = thread.totals.takers.iter().any(|taker| taker.comm == "hogger" && taker.total_ns > 0);
+        if thread.totals.missed > 0 || !rival {
             return false;
         }
-        let ready_ns = of.seen.ns(State::Preempted) + of.seen.ns(State::WakeDelay);
+        let ready_ns = thread.totals.ns(State::Preempted) + thread.totals.ns(State::WakeDelay);
         let error_ns = ready_ns.abs_diff(waited_ns);
         // The scheduler reads its own clock, in another place of each switch.
-        let waits = of.seen.wakeups.count() + of.seen.takers.iter().map(|taker| taker.count).sum::<u64>();
+        let waits = thread.totals.wakeups.count() + thread.totals.takers.iter().map(|taker| taker.count).sum::<u64>();
         println!("{ready_ns} ns, and {waited_ns} by schedstat");
         // Where this machine is a guest itself, its host may take it between both readings.
         error_ns <= waited_ns / 10_000 + 1_000 * waits
@@ -149,9 +156,11 @@ fn a_thread_that_sleeps_is_known_before_its_first_event() {
     let Some(session) = session(Options::default()) else { return };
     let sleeper = load::Sleeper::new();
     session.expect(sleeper.tid, std::process::id(), || true).unwrap();
-    let of = |session: &Session| session.look().of.into_iter().find(|of: &Of| of.tid == sleeper.tid).unwrap();
-    wait_for("some sleep", || of(&session).seen.ns(State::Blocked) > 1_000_000);
-    let seen = of(&session).seen;
+    let thread = |session: &Session| {
+        session.read().threads.into_iter().find(|thread: &ThreadReading| thread.tid == sleeper.tid).unwrap()
+    };
+    wait_for("some sleep", || thread(&session).totals.ns(State::Blocked) > 1_000_000);
+    let seen = thread(&session).totals;
     assert_eq!((seen.ns(State::Blocked), seen.events), (seen.wall_ns(), 0));
     session.forget(sleeper.tid).unwrap();
     session.forget(sleeper.tid).unwrap();

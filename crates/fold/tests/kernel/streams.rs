@@ -124,10 +124,10 @@ fn run(bench: &Bench, steps: &[Step], first: u32, mut now: u64) -> Result<u64, T
 
 /// What the kernel has of these threads against what the interpreter has.
 fn compare(bench: &Bench, model: &Model) -> Result<(), TestCaseError> {
-    let look = bench.session().look();
+    let reading = bench.session().read();
     for (tid, own) in &model.by_tid {
-        let of = look.of.iter().find(|of| of.tid == *tid);
-        let index = of.ok_or_else(|| TestCaseError::fail("the kernel has no record"))?.index;
+        let thread = reading.threads.iter().find(|thread| thread.tid == *tid);
+        let index = thread.ok_or_else(|| TestCaseError::fail("the kernel has no record"))?.index;
         let (record, rows) = bench.session().raw(index).ok_or_else(|| TestCaseError::fail("it never rests"))?;
         // Numbers of VMs are the kernel's alone.
         let aside = [Word::Seq, Word::Vm].map(|word| word as usize);
@@ -141,7 +141,7 @@ fn compare(bench: &Bench, model: &Model) -> Result<(), TestCaseError> {
             row[0] = 0;
             row
         };
-        let takers = of.map(|of| of.seen.takers.clone()).unwrap_or_default();
+        let takers = thread.map(|thread| thread.totals.takers.clone()).unwrap_or_default();
         // The look charges who has the CPU now.
         let closed = takers.iter().filter(|_| record[Word::Off as usize] != off::PREEMPTED);
         let theirs: BTreeMap<u32, Taken> = closed

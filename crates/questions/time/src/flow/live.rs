@@ -45,6 +45,8 @@ pub struct Vcpu {
     pub halted_ns: Option<u64>,
     pub wake_delay_ns: Option<u64>,
     pub preempted_ns: Option<u64>,
+    /// CPU Ready: pre-empted, or woken and not yet running. Where the two are not told apart only this is known.
+    pub ready_ns: Option<u64>,
     pub blocked_ns: Option<u64>,
     pub unknown_ns: Option<u64>,
     /// Ready while another vCPU of its VM ran.
@@ -251,7 +253,7 @@ impl<'v> Vm<'v> {
             kvm: share(&|vcpu| vcpu.handling_ns),
             vmm: share(&|vcpu| vcpu.userspace_ns),
             irq: share(&|vcpu| three(vcpu.irq_ns, vcpu.softirq_ns, vcpu.nmi_ns)),
-            ready: share(&|vcpu| Some(vcpu.preempted_ns? + vcpu.wake_delay_ns?)),
+            ready: share(&|vcpu| vcpu.ready_ns),
             torn: share(&|vcpu| vcpu.torn_ns),
             halted: share(&|vcpu| vcpu.halted_ns),
             blocked: share(&|vcpu| vcpu.blocked_ns),
@@ -305,8 +307,7 @@ mod tests {
             vcpu: number,
             wall_ns: 1_000,
             guest_ns,
-            preempted_ns: Some(ready_ns),
-            wake_delay_ns: Some(0),
+            ready_ns: Some(ready_ns),
             unknown_ns: Some(0),
             ..Vcpu::default()
         }

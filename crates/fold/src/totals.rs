@@ -7,9 +7,9 @@ use crate::layout::{
 
 /// All vCPU threads that have a record.
 #[derive(Debug, Clone, Default)]
-pub struct Look {
+pub struct Reading {
     /// One for each thread.
-    pub of: Vec<Of>,
+    pub threads: Vec<ThreadReading>,
     /// Whether a `kvm_exit` has fired since the programs were attached.
     pub exits_fire: bool,
     /// Threads that found no record left.
@@ -24,7 +24,7 @@ pub struct Look {
 
 /// One vCPU thread since it was met.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Of {
+pub struct ThreadReading {
     /// Number of the record.
     pub index: u16,
     /// The thread.
@@ -34,14 +34,14 @@ pub struct Of {
     /// Number of its vCPU, if an event told.
     pub vcpu: Option<u32>,
     /// It has ended.
-    pub is_over: bool,
+    pub has_ended: bool,
     /// What was seen, up to `at_ns`.
-    pub seen: Seen,
+    pub totals: Totals,
 }
 
 /// What was seen of a thread in some stretch of time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen {
+pub struct Totals {
     /// The stretch, on CLOCK_MONOTONIC.
     pub from_ns: u64,
     pub at_ns: u64,
@@ -77,7 +77,7 @@ pub struct Taker {
 
 impl Taker {
     /// What it took since `before`, if anything.
-    fn since(&self, before: &Seen) -> Option<Self> {
+    fn since(&self, before: &Totals) -> Option<Self> {
         let known = before.takers.iter().find(|known| known.tid == self.tid);
         let (count, total_ns) = known.map_or((0, 0), |known| (known.count, known.total_ns));
         // What was charged while it had the CPU may have ended a moment earlier.
@@ -175,9 +175,9 @@ impl Default for Bins {
     }
 }
 
-impl Seen {
+impl Totals {
     /// What was seen since `before`, an earlier look at the same thread.
-    pub fn since(&self, before: &Seen) -> Seen {
+    pub fn since(&self, before: &Totals) -> Totals {
         let same =
             |reason: &Reason| before.reasons.iter().find(|known| (known.isa, known.code) == (reason.isa, reason.code));
         let reasons = self.reasons.iter().map(|reason| match same(reason) {
@@ -190,7 +190,7 @@ impl Seen {
                 ..*reason
             },
         });
-        Seen {
+        Totals {
             from_ns: before.at_ns,
             at_ns: self.at_ns,
             // An event that was on its way when the clock was read has a time before that.
@@ -215,7 +215,7 @@ impl Seen {
     }
 }
 
-impl Of {
+impl ThreadReading {
     /// What record number `index` and its rows say at `at_ns`; `None` if it is nobody's.
     /// `busy` is what its VM says then of how long it had a CPU at all.
     pub fn new(
@@ -252,8 +252,8 @@ impl Of {
             tgid: word(Word::Tgid) as u32,
             // Above the numbers that an argument has room for: no number.
             vcpu: word(Word::Vcpu).checked_sub(1).and_then(|vcpu| u32::try_from(vcpu).ok()),
-            is_over: word(Word::Off) == off::ENDED,
-            seen: Seen {
+            has_ended: word(Word::Off) == off::ENDED,
+            totals: Totals {
                 from_ns: word(Word::Met),
                 at_ns,
                 states_ns,
@@ -310,7 +310,7 @@ mod tests {
         let index = fold.meet(7, 7, 100, off::ON).unwrap();
         fold.take(Event::new(110, Kind::UserspaceExit, index, 2));
         fold.take(Event::new(120, Kind::SwitchOut, index, leaves::ASLEEP));
-        let seen = |fold: &Fold, at| Of::new(index, &fold.record(index), &[], at, 0).unwrap().seen;
+        let seen = |fold: &Fold, at| ThreadReading::new(index, &fold.record(index), &[], at, 0).unwrap().totals;
         let before = seen(&fold, 150);
         assert_eq!((before.ns(State::Blocked), before.ns(State::Userspace), before.wall_ns()), (30, 10, 50));
         fold.take(Event::new(160, Kind::Woken, index, 0));
