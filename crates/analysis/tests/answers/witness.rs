@@ -3,8 +3,9 @@
 
 use base::recording::Recording;
 use base::{Level, Narrow, Section};
+use kvmscope_analysis::facts::budget;
 use kvmscope_analysis::facts::counted::Counted;
-use kvmscope_analysis::{Case, Given, flow, latency};
+use kvmscope_analysis::{Case, Given, fleet, flow, latency};
 use std::path::{Path, PathBuf};
 
 /// Recordings with traces of two levels.
@@ -63,6 +64,32 @@ fn what_two_levels_saw_counts_once() {
         };
         assert_eq!(given(&flow), given(&host_flow), "{name}");
         assert!(given(&flow).iter().map(|(_, share)| share).sum::<f64>() <= 1.0, "{name}");
+    }
+}
+
+#[test]
+fn a_budget_and_a_fleet_have_each_vcpu_once_and_tables_begin_with_the_outermost_machine() {
+    let (budget, _) = budget::named(Path::new("kvm4nfv-2015")).unwrap();
+    let judged = |case: &Case| {
+        let case = case.asked_with(Given { budget: Some(budget.clone()), ..Given::default() });
+        let losses = case.judged().iter().filter(|judged| judged.whose.place.is_some());
+        losses.map(|judged| (judged.goal, judged.whose.vm.clone(), judged.whose.vcpu)).collect::<Vec<_>>()
+    };
+    for path in of_two_levels() {
+        let name = path.display();
+        let (joined, alone) = (case(&path, None, None), case(&path, Some(Level::L0), None));
+        assert!(!judged(&alone).is_empty() && judged(&joined) == judged(&alone), "{name}: {:?}", judged(&joined));
+        let vcpus = |case: &Case| fleet::stored(case, "digest", "schema").recording.cell(0, "vcpus").cloned();
+        assert_eq!(vcpus(&joined), vcpus(&alone), "{name}");
+        let (flow, lost) = sections(&joined);
+        for table in flow.tables.iter().chain(&lost.tables) {
+            if ["exit_details", "preemptors", "host_interrupts", "culprits"].contains(&table.spec.name)
+                && !table.rows.is_empty()
+            {
+                let first = table.shown_order()[0];
+                assert_eq!(table.cell(first, "machine"), Some(&"L0".into()), "{name}: {}", table.spec.name);
+            }
+        }
     }
 }
 

@@ -74,6 +74,7 @@ fn few_recordings_and_none_say_so() {
     }
     let (code, out, _) = kvmscope(&["history", place.path().to_str().unwrap()]);
     assert!(code == 0 && out.contains("it takes 6 recordings or more"), "{code}: {out}");
+    assert!(out.contains("cannot be told from 3 recordings") && !out.contains("None of"), "{out}");
     let (code, _, why) = kvmscope(&["history", place.path().to_str().unwrap(), "/nonexistent/day-4"]);
     assert!(code == 0 && why.contains("/nonexistent/day-4: No such file or directory"), "{code}: {why}");
 }

@@ -284,7 +284,7 @@ fn busiest(models: &[Model]) -> Option<String> {
         let ran = model.machine.threads.iter().filter_map(|thread| {
             let (share, vm) = (thread.run_share.as_ref()?.value, thread.vm.as_deref()?);
             let role = thread.role.to_string().replace("vcpu", "vCPU");
-            (share >= BUSY).then(|| (share, format!("{role} of {vm} {} of a CPU", percent(share))))
+            (share >= BUSY).then(|| (share, format!("{role} of {vm} ({} of a CPU)", percent(share))))
         });
         ran.collect()
     };
@@ -293,8 +293,7 @@ fn busiest(models: &[Model]) -> Option<String> {
     let most: Vec<String> = ran.into_iter().take(3).map(|(_, thread)| thread).collect();
     (!most.is_empty()).then(|| {
         format!(
-            "Most CPU time was taken by {}; whether guests ran in it or KVM and the VMM worked for them, a recording tells (`kvmscope record`) or \
-             `perf kvm stat`.",
+            "Most CPU time went to {}; `kvmscope record` or `perf kvm stat` shows whether the guest, KVM or the VMM used it.",
             list(&most)
         )
     })
