@@ -51,6 +51,16 @@ pub(crate) fn notify_ns(channel: &Channel<'_>, series: &Series<'_>) -> Option<f6
     (notify_ns >= 0.0).then_some(notify_ns)
 }
 
+/// Of a series whose model does not fit: the largest residual of a batch in ns per packet, where it is larger than each step that the model has of that packet.
+pub(crate) fn unfitted(channel: &Channel<'_>, series: &Series<'_>) -> Option<f64> {
+    let exceeds = |one: &Measured<'_>| {
+        let costs = Costs::of(channel, series, one);
+        let fitted_ns = costs.copy_ns?.max(costs.index_ns?);
+        costs.residual_ns.map(f64::abs).filter(|residual_ns| *residual_ns > fitted_ns)
+    };
+    series.measured.iter().filter_map(exceeds).reduce(f64::max)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::tests::{Made, benches, of_batches};

@@ -3,13 +3,13 @@
 mod sides;
 mod sweeps;
 
-use super::costs::Costs;
+use super::costs::{Costs, unfitted};
 use super::measured::{Channel, Measured, NONE, Series};
 use super::tables::{MPPS, swapped};
 use base::Figure;
 use base::channel::Setup;
 use base::figure::{Axis, Bar, BarGroup, Curve, Curves, Drawing, Form, Mark, Point, PointGroup};
-use base::number::{amount, duration};
+use base::number::{amount, counted, duration};
 
 /// All of those that have something to draw; the first two are about the machine, size and policy of `main`.
 pub(super) fn figures(channel: &Channel<'_>, main: &Measured<'_>) -> Vec<Figure> {
@@ -57,24 +57,30 @@ fn rates(channel: &Channel<'_>, main: &Measured<'_>) -> Option<Figure> {
         let batches = series.measured.iter().map(|one| one.setup.batch);
         batches.filter_map(|batch| Some((f64::from(batch), model.mpps(batch).ok()?))).collect()
     };
-    for series in beside(channel, main) {
+    let fits = |series: &Series<'_>| unfitted(channel, series).is_none();
+    let without_line = beside(channel, main).filter(|series| series.model.is_ok() && !fits(series)).count() as u64;
+    for series in beside(channel, main).filter(|series| fits(series)) {
         if let Ok(model) = &series.model {
             let label = format!("{}, modelled", series.first().name());
             curves.push(Curve { label, form: Form::Line, points: by_model(series, model) });
         }
     }
     for (series, _, window, model) in swapped(channel) {
-        if beside(channel, main).any(|own| std::ptr::eq(own, series)) {
+        if fits(series) && beside(channel, main).any(|own| std::ptr::eq(own, series)) {
             let label = format!("{} with {window}", series.first().setup.path);
             curves.push(Curve { label, form: Form::Points(Mark::Modelled), points: by_model(series, &model) });
         }
     }
+    let without_line = match without_line {
+        0 => String::new(),
+        count => format!(" {} no line, because the model does not fit.", counted(count, "series has", "series have")),
+    };
     let has_models = curves.iter().any(|curve| matches!(curve.form, Form::Line));
     Some(Figure {
         id: "channel_rates".to_owned(),
         title: "How does throughput depend on the size of a batch?".to_owned(),
         caption: format!(
-            "Frames of {} B on {}. Points were measured in clean slices{}.",
+            "Frames of {} B on {}. Points were measured in clean slices{}.{without_line}",
             main.setup.size_bytes,
             main.machine,
             if has_models {

@@ -1,7 +1,7 @@
 //! The answer in sentences: what each machine's path carries and what others took of it, what windows cost, what else was measured.
 
-use super::costs::Costs;
-use super::measured::{Channel, MPROTECT, Measured, PKEY, Series};
+use super::costs::unfitted;
+use super::measured::{Channel, MPROTECT, Measured, PKEY};
 use super::setups::PathSetup;
 use super::{delays, dpdk, faults, flows, windows};
 use base::channel::{LEAST_CLEAN, Setup};
@@ -114,16 +114,6 @@ fn as_much(channel: &Channel<'_>, one: &Measured<'_>) -> String {
         }
         Err(Refused::TooFewBatches { .. }) => String::new(),
     }
-}
-
-/// The largest residual of a batch in ns per packet, where it is larger than each step that the model has of that packet.
-fn unfitted(channel: &Channel<'_>, series: &Series<'_>) -> Option<f64> {
-    let exceeds = |one: &Measured<'_>| {
-        let costs = Costs::of(channel, series, one);
-        let fitted_ns = costs.copy_ns?.max(costs.index_ns?);
-        costs.residual_ns.map(f64::abs).filter(|residual_ns| *residual_ns > fitted_ns)
-    };
-    series.measured.iter().filter_map(exceeds).reduce(f64::max)
 }
 
 /// What else was measured on each machine: delays, flow tables, a hostile peer.

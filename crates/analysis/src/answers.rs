@@ -8,6 +8,7 @@ use crate::{About, Case, Error, QUESTIONS};
 use base::in_order;
 use base::recording::Recording;
 use base::{Cell, Finding, Level, Problem, Problems, Section, Table};
+use facts::budget::Verdict;
 use std::borrow::{Borrow, Cow};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -55,7 +56,14 @@ impl Answers {
         // Who has an answer to show comes before who can only say what is missing; and a bed that was built for its packets is asked of
         // them, whoever else ran on its host.
         let is_bare = |section: &Section| section.figures.is_empty() && section.findings.is_empty();
-        sections.sort_by_key(|section| (is_bare(section), section.id != "datapath"));
+        // After a breach a page begins with who broke the budget.
+        let is_broken = wanted.contains(&About::Happened)
+            && case
+                .judged()
+                .iter()
+                .any(|judged| judged.judgement.verdict == Verdict::Fail && judged.whose.run.is_none());
+        let first = if is_broken { "latency" } else { "datapath" };
+        sections.sort_by_key(|section| (is_bare(section), section.id != first));
         link(&mut sections);
         order(&mut sections);
         let mut problems = Problems::default();

@@ -23,9 +23,6 @@ pub enum Error {
     /// It goes beyond a bound.
     #[error("{}: {reason}; it is not opened", .path.display())]
     TooMuch { path: PathBuf, reason: String },
-    /// What a link leads to may be any file of whoever packs.
-    #[error("{} is a link that leads to no file of the recording: put the file itself there, then pack it", .0.display())]
-    Link(PathBuf),
     #[error("{} already exists; name another file with -o", .0.display())]
     Taken(PathBuf),
     #[error("{0}")]

@@ -1,8 +1,7 @@
 //! A recording becomes one file: its manifest, then its parts.
 
 use crate::Error;
-use base::recording::{MANIFEST, NewFile, Recording, join};
-use std::ffi::OsString;
+use base::recording::{MANIFEST, NewFile, Recording, join, part_files};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -40,72 +39,40 @@ fn write(recording: &Recording, file: &File, place: &Path) -> Result<u64, Error>
     // What `join` does to one recording: every part gets a place below its machine's directory.
     let joined =
         if recording.root.as_os_str().is_empty() { Some(join(std::slice::from_ref(recording), &[])?) } else { None };
-    let (parts, manifest) = match &joined {
-        Some(joined) => (joined.from.iter().zip(&joined.recording.parts).collect(), &joined.recording),
-        None => (Vec::new(), recording),
-    };
+    let manifest = joined.as_ref().map_or(recording, |joined| &joined.recording);
     let io = |source| Error::Io { path: place.to_owned(), source };
     let mut tar = tar::Builder::new(zstd::Encoder::new(file, LEVEL).map_err(io)?);
     let text = manifest.manifest_text()?;
     append(&mut tar, Path::new(MANIFEST), text.len() as u64, text.as_slice()).map_err(io)?;
     let mut count = 1;
-    if joined.is_some() {
-        // What the user named may be a link.
-        for (from, part) in parts {
-            let from = &real(from)?;
-            count += Carry { root: from, place }.all(&mut tar, from, &part.path)?;
-        }
-    } else {
-        let root = &real(&recording.root)?;
-        for part in &recording.parts {
-            count += Carry { root, place }.all(&mut tar, &root.join(&part.path), &part.path)?;
+    let places: Vec<(PathBuf, &Path)> = match &joined {
+        Some(joined) => joined
+            .from
+            .iter()
+            .map(|from| from.path.clone())
+            .zip(manifest.parts.iter().map(|part| part.path.as_path()))
+            .collect(),
+        None => recording.parts.iter().map(|part| (recording.root.join(&part.path), part.path.as_path())).collect(),
+    };
+    for (from, to) in places {
+        for part_file in part_files(&recording.root, &from)? {
+            file_into(&mut tar, &part_file.path, &part_file.in_part_at(to), place)?;
+            count += 1;
         }
     }
     tar.into_inner().and_then(zstd::Encoder::finish).map_err(io)?;
     Ok(count)
 }
 
-/// Where a path leads, through all links.
-fn real(path: &Path) -> Result<PathBuf, Error> {
-    path.canonicalize().map_err(|source| Error::Io { path: path.to_owned(), source })
-}
-
-/// What is carried from below `root` into the archive at `place`.
-struct Carry<'p> {
-    root: &'p Path,
-    place: &'p Path,
-}
-
-impl Carry<'_> {
-    /// Adds a file, or a directory with all files in it, in the order of their names. What is no file is refused, not left out without a word.
-    fn all<W: Write>(&self, tar: &mut tar::Builder<W>, from: &Path, to: &Path) -> Result<u64, Error> {
-        let io = |source| Error::Io { path: from.to_owned(), source };
-        let kind = std::fs::symlink_metadata(from).map_err(io)?.file_type();
-        // Also where a directory above it is a link.
-        let leads_to = real(from)?;
-        if !leads_to.starts_with(self.root) || kind.is_symlink() && !leads_to.is_file() {
-            return Err(Error::Link(from.to_owned()));
-        }
-        if !kind.is_dir() {
-            self.file(tar, &leads_to, to)?;
-            return Ok(1);
-        }
-        let mut names: Vec<_> = std::fs::read_dir(from).map_err(io)?.flatten().map(|entry| entry.file_name()).collect();
-        names.sort_unstable();
-        let each = |name: &OsString| self.all(tar, &from.join(name), &to.join(name));
-        names.iter().map(each).sum()
-    }
-
-    fn file<W: Write>(&self, tar: &mut tar::Builder<W>, from: &Path, to: &Path) -> Result<(), Error> {
-        let io = |source| Error::Io { path: from.to_owned(), source };
-        let file = base::files::open(from).map_err(io)?;
-        let length = file.metadata().map_err(io)?.len();
-        let mut bytes = Reading { file, failed: false };
-        append(tar, to, length, &mut bytes).map_err(|source| {
-            let path = if bytes.failed { from } else { self.place };
-            Error::Io { path: path.to_owned(), source }
-        })
-    }
+fn file_into<W: Write>(tar: &mut tar::Builder<W>, from: &Path, to: &Path, place: &Path) -> Result<(), Error> {
+    let io = |source| Error::Io { path: from.to_owned(), source };
+    let file = base::files::open(from).map_err(io)?;
+    let length = file.metadata().map_err(io)?.len();
+    let mut bytes = Reading { file, failed: false };
+    append(tar, to, length, &mut bytes).map_err(|source| {
+        let path = if bytes.failed { from } else { place };
+        Error::Io { path: path.to_owned(), source }
+    })
 }
 
 /// A file, and whether it was its own reading that failed: else it is the archive's writing.
@@ -162,7 +129,7 @@ mod tests {
             symlink(elsewhere, &trace).unwrap();
             let packed = place.path().join("elsewhere.kvmscope");
             let refused = pack(&recording, &packed).unwrap_err();
-            assert!(matches!(&refused, Error::Link(path) if path.ends_with("L0/trace.dat")), "{refused}");
+            assert!(refused.to_string().contains("L0/trace.dat is a link that leads to no file"), "{refused}");
             assert!(!packed.exists());
         }
     }

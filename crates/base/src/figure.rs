@@ -230,36 +230,20 @@ crate::named! {
     }
 }
 
-/// The ends of a group's logarithmic scale: whole powers of ten around all values and intervals.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LogScale {
-    /// The least power of ten.
-    pub from: i32,
-    /// The largest.
-    pub to: i32,
-}
-
-impl LogScale {
-    /// The scale of `points`; of none, or of nothing above 0, it is one decade.
-    pub fn of<'p>(points: impl IntoIterator<Item = &'p Point>) -> Self {
-        let ends = |point: &Point| {
-            let (low, high) = point.interval.unwrap_or((point.value, point.value));
-            [low, point.value, high]
-        };
-        let powers =
-            points.into_iter().flat_map(ends).filter(|value| *value > 0.0 && value.is_finite()).map(f64::log10);
-        let (least, most) = powers.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), p| (a.min(p), b.max(p)));
-        if least > most {
-            return Self { from: 0, to: 1 };
-        }
-        let from = least.floor() as i32;
-        Self { from, to: (most.ceil() as i32).max(from + 1) }
+impl PointGroup {
+    /// Its axis, which is logarithmic.
+    pub fn axis(&self) -> Axis {
+        Axis { title: "logarithmic".to_owned(), unit: self.unit, is_logarithmic: true }
     }
 
-    /// Where `value` lies, from 0 to 1; what is 0 or less lies at the beginning.
-    pub fn place(self, value: f64) -> f64 {
-        let along = (value.max(f64::MIN_POSITIVE).log10() - f64::from(self.from)) / f64::from(self.to - self.from);
-        along.clamp(0.0, 1.0)
+    /// The scale of all points and intervals of those of `groups` that have its unit.
+    pub fn scale(&self, groups: &[Self]) -> Scale {
+        let alike = groups.iter().filter(|other| other.unit == self.unit).flat_map(|other| &other.points);
+        let ends = alike.flat_map(|point| {
+            let (low, high) = point.interval.unwrap_or((point.value, point.value));
+            [low, point.value, high]
+        });
+        self.axis().scale(ends)
     }
 }
 
@@ -268,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scale_spans_whole_decades_around_values_and_intervals() {
+    fn points_of_one_unit_have_one_scale_around_values_and_intervals() {
         let point = |value: f64, interval| Point {
             label: String::new(),
             value,
@@ -276,10 +260,13 @@ mod tests {
             mark: Mark::Measured,
             source: String::new(),
         };
-        let scale = LogScale::of(&[point(180.0, None), point(2_500.0, Some((90.0, 12_000.0)))]);
-        assert_eq!(scale, LogScale { from: 1, to: 5 });
-        assert_eq!([10.0, 1_000.0, 1e5, 1e9, 0.0].map(|value| scale.place(value)), [0.0, 0.5, 1.0, 1.0, 0.0]);
-        assert_eq!(LogScale::of(&[point(100.0, None)]), LogScale { from: 2, to: 3 });
-        assert_eq!(LogScale::of([]), LogScale::of(&[point(0.0, None)]));
+        let group = |unit, points| PointGroup { title: String::new(), unit, points };
+        let groups = [
+            group("ns", vec![point(180.0, None)]),
+            group("ns", vec![point(2_500.0, Some((90.0, 12_000.0)))]),
+            group("B", vec![point(1e9, None)]),
+        ];
+        let scale = groups[0].scale(&groups);
+        assert_eq!((scale.from, scale.to, scale), (50.0, 20_000.0, groups[1].scale(&groups)));
     }
 }

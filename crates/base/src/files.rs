@@ -5,7 +5,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 /// The open of a FIFO waits for nobody (`O_NONBLOCK`, include/uapi/asm-generic/fcntl.h, Linux 6.12).
@@ -32,6 +32,21 @@ pub fn open(path: &Path) -> io::Result<File> {
     // What a shell makes of <(..).
     let instead = if path.starts_with("/dev/fd") { "; pipe it in: .. | kvmscope report -" } else { "" };
     Err(io::Error::new(ErrorKind::InvalidInput, format!("it is {kind}, not a regular file{instead}")))
+}
+
+/// Refuses a file that is nearly all holes: a few bytes that claim to be terabytes would be read, or carried, for hours.
+///
+/// # Errors
+/// If it claims more than 1 GiB, and a thousand times what is stored of it.
+pub fn stored(file: &File) -> io::Result<()> {
+    let about = file.metadata()?;
+    // st_blocks counts 512 bytes whatever the file system's blocks are (stat(2)).
+    let (claimed, stored) = (about.len(), about.blocks().saturating_mul(512));
+    if claimed > 1 << 30 && claimed / 1000 > stored {
+        let sentence = format!("it claims {claimed} bytes but only {stored} are stored: nearly all of it is holes");
+        return Err(io::Error::new(ErrorKind::InvalidData, sentence));
+    }
+    Ok(())
 }
 
 /// The content of a file, which must have `most_bytes` at most.

@@ -24,6 +24,7 @@ mod names;
 mod new_file;
 mod note;
 mod part;
+mod part_files;
 mod private;
 mod processes;
 pub mod result_file;
@@ -36,12 +37,13 @@ pub use disturbed::{Burst, Disturbed, TRUTH_FILE};
 pub use draft::Draft;
 pub use ended::{Ended, EndedBy};
 pub use found::{Named, is_of_migration, is_of_switch};
-pub use join::{Joined, ParentLink, join};
+pub use join::{Joined, ParentLink, PartSource, join};
 pub use live::Live;
 pub use names::{draft_beside, remove_abandoned_drafts};
 pub use new_file::NewFile;
 pub use part::{Part, PartKind, PartState};
-pub use private::{make as make_private, temporary};
+pub use part_files::{PartFile, part_files};
+pub use private::{make as make_private, take as take_private, temporary};
 pub use processes::{PROCESSES_FILE, VmProcess, VmProcesses};
 pub use result_file::ResultFile;
 pub use tsc::{TSC_FILE, TscReading, TscReadings, TscScaling};
@@ -190,6 +192,11 @@ impl Recording {
         if path.join(MANIFEST).exists() { manifest::read(path) } else { found::in_directory(path, Vec::new()) }
     }
 
+    /// Whether a directory has a manifest, or parts by their default names: what is listed as a recording.
+    pub fn is_in(directory: &Path) -> bool {
+        directory.join(MANIFEST).is_file() || found::is_by_names(directory)
+    }
+
     /// A recording of nothing: what an answer is about that needs none, made by `tool`.
     pub fn of_nothing(tool: &str) -> Self {
         Self {
@@ -319,6 +326,14 @@ pub enum Error {
     /// Files named by the user do not go together.
     #[error("{0}")]
     Named(String),
+    /// Something in a part that is not carried to another place.
+    #[error("{} {reason}", path.display())]
+    NotCarried {
+        /// The file or directory.
+        path: PathBuf,
+        /// What it is.
+        reason: &'static str,
+    },
     /// The manifest is not what it should be.
     #[error("{}: {reason}", path.display())]
     Manifest {

@@ -17,7 +17,7 @@ use crate::tree;
 use analysis::Input;
 use analysis::facts::ledger::line;
 use analysis::facts::walk::cut_from;
-use anyhow::{Context, anyhow, bail};
+use anyhow::{anyhow, bail};
 use base::Span;
 use base::number::{duration, many};
 use base::recording::{CUT_FROM_FILE, CutFrom, Destination, Draft, Part, PartKind, PartState, Recording, Shown};
@@ -118,7 +118,7 @@ impl Cut {
                 | PartKind::Hibernation
                 | PartKind::Counts
                 | PartKind::Notes => {
-                    tree::copy(&from, &to).with_context(|| format!("copying {}", from.display()))?;
+                    tree::copy(&recording.root, &from, &to)?;
                 }
             }
             problems.iter().for_each(|problem| complain(&anyhow::Error::msg(problem.text.clone())));

@@ -3,11 +3,12 @@
 use crate::arguments::{Answered, Narrow, OutputOptions, ReplaceOptions, Stdin, opened};
 use analysis::{About, Answers, Case};
 use anyhow::{Context, anyhow, bail};
-use base::recording::{MANIFEST, Recording};
+use base::recording::Recording;
 use clap::{Args, ValueHint};
 use process::Progress;
-use process::exit::{Exit, WrongUse, complain};
+use process::exit::{Exit, WrongUse, complain, note};
 use process::interrupt::Interrupt;
+use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 
 /// Report when something changed over a series of recordings
@@ -74,7 +75,7 @@ impl History {
         self.output.end("history", &[Answered { compared: recordings, ..answered }], &interrupt)
     }
 
-    /// The recordings that were named, and those in the directories that were.
+    /// The recordings that were named, and those in the directories that were; what else lies there is said.
     fn all(&self) -> anyhow::Result<Vec<PathBuf>> {
         let mut all = Vec::new();
         for path in &self.paths {
@@ -82,16 +83,21 @@ impl History {
                 all.push(path.clone());
                 continue;
             }
-            let entries = std::fs::read_dir(path).with_context(|| path.display().to_string())?;
-            let mut inside: Vec<PathBuf> =
-                entries.flatten().map(|entry| entry.path()).filter(|entry| is_recording(entry)).collect();
+            let entries = std::fs::read_dir(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+            let entries = entries.with_context(|| path.display().to_string())?;
+            let mut inside: Vec<PathBuf> = entries.iter().map(DirEntry::path).collect();
             inside.sort();
-            all.extend(inside);
+            let (recordings, others): (Vec<_>, Vec<_>) = inside.into_iter().partition(|entry| is_recording(entry));
+            all.extend(recordings);
+            if let [first, rest @ ..] = others.as_slice() {
+                let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+                note(&format!("kvmscope: left out, no recording: {}{more}", first.display()));
+            }
         }
         Ok(all)
     }
 }
 
 fn is_recording(path: &Path) -> bool {
-    path.join(MANIFEST).is_file() || path.is_file() && path.to_string_lossy().ends_with(PACKED)
+    path.to_string_lossy().ends_with(PACKED) || Recording::is_in(path)
 }

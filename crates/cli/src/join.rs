@@ -5,7 +5,7 @@
 
 use crate::arguments::{DestinationOptions, Stdin, opened};
 use crate::tree;
-use anyhow::{anyhow, bail};
+use anyhow::bail;
 use base::number::many;
 use base::recording::{Error, Machine, ParentLink, PartState, Recording, join};
 use base::utc::Utc;
@@ -47,16 +47,14 @@ impl Join {
         })?;
         let notes = joined.recording.problems.iter().map(|problem| &problem.text).chain(&joined.notes);
         notes.for_each(|note| complain(&anyhow::Error::msg(note.clone())));
-        if let Some(missing) = joined.from.iter().find(|from| !from.exists()) {
-            bail!("{} is in the manifest but missing; the recording is incomplete", missing.display());
+        if let Some(missing) = joined.from.iter().find(|from| !from.path.exists()) {
+            bail!("{} is in the manifest but missing; the recording is incomplete", missing.path.display());
         }
         let draft = interrupt.draft(&destination)?;
         for (part, from) in joined.recording.parts.iter().zip(&joined.from) {
             // What a recorder may still be writing is copied: a link would change with it.
             let carry = if part.state == PartState::Complete { tree::link_or_copy } else { tree::copy };
-            carry(from, &draft.part(&part.path)?).map_err(|error| {
-                anyhow!("{} could not be copied to {}: {error}", from.display(), destination.path.display())
-            })?;
+            carry(&from.root, &from.path, &draft.part(&part.path)?)?;
         }
         let titles: Vec<String> = recordings.iter().map(Recording::title).collect();
         let tool = format!("kvmscope join {}: {}", env!("CARGO_PKG_VERSION"), titles.join(", "));

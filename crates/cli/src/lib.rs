@@ -39,7 +39,7 @@ mod top;
 mod tree;
 mod undo;
 
-use base::shell::printable;
+use base::plain::{misleads, plain_lines};
 #[cfg(all(feature = "labs", target_arch = "x86_64", target_os = "linux"))]
 use bench::Bench;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -136,18 +136,33 @@ pub fn main() -> ExitCode {
     outcome.unwrap_or_else(Exit::from_error).into()
 }
 
-/// The command that is asked for, or the end with what is wrong. What clap repeats has no escapes any more, but C1 controls still.
+/// The command that is asked for, or the end with what is wrong. What clap repeats of a word is without what misleads, also where that
+/// is a line's end.
 fn parsed(arguments: Vec<OsString>) -> Program {
     let mut program = groups::grouped(Program::command());
-    let matches = program.try_get_matches_from_mut(arguments);
+    let matches = program.try_get_matches_from_mut(&arguments);
     matches.and_then(|matches| Program::from_arg_matches(&matches)).unwrap_or_else(|error| {
-        let said = error.render().to_string();
-        if !said.contains(|character| matches!(character, '\u{80}'..='\u{9f}')) {
+        let words = arguments.iter().map(|word| word.to_string_lossy());
+        // Of `--option=value` clap repeats either side.
+        let words: Vec<String> =
+            words.flat_map(|word| word.split('=').map(str::to_owned).collect::<Vec<_>>()).collect();
+        let misleading: Vec<&String> =
+            words.iter().filter(|word| !word.trim().is_empty() && word.contains(misleads)).collect();
+        if misleading.is_empty() {
             error.exit()
         }
-        said.lines().for_each(|line| eprintln!("{}", printable(line)));
+        let rendered = error.render().to_string();
+        let said = misleading
+            .iter()
+            .fold(rendered, |said, word| said.replace(word.as_str(), &word.chars().map(escaped).collect::<String>()));
+        eprint!("{}", plain_lines(&said));
         std::process::exit(error.exit_code())
     })
+}
+
+/// What misleads as Rust writes it: `\u{1b}`.
+fn escaped(letter: char) -> String {
+    if misleads(letter) { letter.escape_default().collect() } else { letter.to_string() }
 }
 
 /// A path below a directory called `~`, which nobody means: shells expand it neither in quotes nor behind `--html=`.

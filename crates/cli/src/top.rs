@@ -9,7 +9,9 @@
 use crate::arguments::{Answered, length};
 use crate::completed::vms;
 use crate::page::PageOptions;
-use ::top::{Frame, Observer, Options, fitted, text};
+#[cfg(feature = "full")]
+use ::top::Screen;
+use ::top::{Frame, Observer, Options, text};
 use anyhow::bail;
 use base::Utc;
 use base::recording::Recording;
@@ -18,27 +20,35 @@ use lab::tracefs::find_vm;
 use process::Staging;
 use process::exit::{Exit, WrongUse};
 use process::interrupt::Interrupt;
+#[cfg(feature = "full")]
+use std::io::IsTerminal;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+#[cfg(feature = "full")]
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 
 /// Show what the vCPUs of this host do right now
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
+    kvmscope top\n  \
+    kvmscope top -d 2 --vm web\n  \
     kvmscope top --once\n  \
-    kvmscope top -d 2\n  \
-    kvmscope top -n 5 -d 1 --width 120\n  \
-    kvmscope top --vm web\n  \
+    kvmscope top --batch -n 5 -d 1 --width 120\n  \
     kvmscope top --once --json | jq '.sections[].tables'\n  \
     kvmscope top --once -d 10 --csv now\n\n\
-    Prints one block of text for each interval until Ctrl-C. docs/use/live.md says what the columns mean, and what stays unknown on which host.\n\
+    On a terminal an interactive table, `?` lists its keys, q ends it; elsewhere, and with --batch, a block of text for each interval until Ctrl-C.\n\
+    docs/use/live.md says what the columns mean, and what stays unknown on which host.\n\
     With root, or CAP_BPF and CAP_PERFMON, time is exact; without, no more than /proc shows.\n\
     Exit status: 0 shown, 1 nothing could be shown, 2 wrong usage.")]
 pub(crate) struct Top {
     /// Show one interval and exit
     #[arg(long, conflicts_with = "intervals")]
     once: bool,
-    /// Exit after N intervals
+    /// Print blocks of text on a terminal too, as in a pipe
+    #[arg(short, long)]
+    batch: bool,
+    /// Print N blocks of text and exit
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     intervals: Option<u32>,
     /// Seconds of an interval
@@ -89,6 +99,10 @@ impl Top {
         let pid = self.vm.as_deref().map(|wanted| find_vm(Path::new("/proc"), wanted)).transpose()?.map(|vm| vm.pid);
         let options = Options { interrupts: !self.no_irq, measure: self.measure_cost, proc_only: self.proc_only };
         let mut observer = Observer::new(Path::new("/"), &options)?;
+        #[cfg(feature = "full")]
+        if self.has_screen() {
+            return self.screen(&mut observer, pid, &interrupt);
+        }
         let most = if self.once { Some(1) } else { self.intervals };
         let mut next = Instant::now();
         for number in 0.. {
@@ -103,14 +117,30 @@ impl Top {
         Ok(Exit::Answered)
     }
 
+    /// Whether somebody sits there who presses keys.
+    #[cfg(feature = "full")]
+    fn has_screen(&self) -> bool {
+        let is_wanted = !self.once && !self.batch && self.intervals.is_none();
+        let is_able = std::env::var_os("TERM").is_some_and(|terminal| !terminal.is_empty() && terminal != "dumb");
+        is_wanted && is_able && std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
+    }
+
+    #[cfg(feature = "full")]
+    fn screen(&self, observer: &mut Observer, pid: Option<u32>, interrupt: &Interrupt) -> anyhow::Result<Exit> {
+        let stop = interrupt.hold();
+        let mut screen = Screen::new(self.delay, pid.is_some(), self.page.page().ascii);
+        let clock = || Utc::of(SystemTime::now()).stamp();
+        ::top::show(&mut screen, self.delay, || observer.frame(pid), clock, &stop)?;
+        Ok(if stop.load(Ordering::Relaxed) { Exit::Interrupted } else { Exit::Answered })
+    }
+
     fn show(&self, frame: &Frame, is_later: bool, interrupt: &Interrupt) -> anyhow::Result<()> {
         if self.vm.is_some() && frame.vcpus.is_empty() && self.once {
             bail!(WrongUse("that VM has no vCPU that could be seen in the interval".to_owned()));
         }
         let page = self.page.page();
-        let text = text(frame, &page, self.vm.is_some());
         let sections = || {
-            let about = frame.head.floor.clone();
+            let about = frame.floor.clone();
             analysis::flow::live::sections(frame.machine(), &frame.vcpus, about, frame.head.line(self.delay))
         };
         if let Some(directory) = &self.csv {
@@ -126,7 +156,7 @@ impl Top {
             show::json::write(&mut out, "top", &[answered.shown()])?;
         } else {
             let gap = if is_later { "\n" } else { "" };
-            write!(out, "{gap}{}\n{text}", fitted(&frame.head.line(self.delay), &page))?;
+            write!(out, "{gap}{}", text(frame, self.delay, &page, self.vm.is_some()))?;
         }
         Ok(out.flush()?)
     }

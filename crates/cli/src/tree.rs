@@ -1,28 +1,27 @@
 //! Files and directories of a recording, carried into another one.
 
+use anyhow::Context as _;
+use base::recording::part_files;
 use std::io;
 use std::path::Path;
 
-/// Copies a file, or a directory with all that is in it. Links are left out: they may lead anywhere.
-pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    carry(from, to, &|from, to| std::fs::copy(from, to).map(drop))
+/// Copies the part at `from` of the recording at `root`, a file or a directory with all that is in it. What is no file of the recording
+/// is refused.
+pub(crate) fn copy(root: &Path, from: &Path, to: &Path) -> anyhow::Result<()> {
+    carry(root, from, to, |from, to| std::fs::copy(from, to).map(drop))
 }
 
 /// The same, without using space where both places are on one file system: nothing in a recording is written again.
-pub(crate) fn link_or_copy(from: &Path, to: &Path) -> io::Result<()> {
-    carry(from, to, &|from, to| std::fs::hard_link(from, to).or_else(|_| std::fs::copy(from, to).map(drop)))
+pub(crate) fn link_or_copy(root: &Path, from: &Path, to: &Path) -> anyhow::Result<()> {
+    carry(root, from, to, |from, to| std::fs::hard_link(from, to).or_else(|_| std::fs::copy(from, to).map(drop)))
 }
 
-fn carry(from: &Path, to: &Path, file: &dyn Fn(&Path, &Path) -> io::Result<()>) -> io::Result<()> {
-    let kind = std::fs::symlink_metadata(from)?.file_type();
-    if kind.is_file() {
-        file(from, to)?;
-    } else if kind.is_dir() {
-        std::fs::create_dir_all(to)?;
-        for entry in std::fs::read_dir(from)? {
-            let entry = entry?;
-            carry(&entry.path(), &to.join(entry.file_name()), file)?;
-        }
+fn carry(root: &Path, from: &Path, to: &Path, file: impl Fn(&Path, &Path) -> io::Result<()>) -> anyhow::Result<()> {
+    for part_file in part_files(root, from)? {
+        let (path, to) = (&part_file.path, part_file.in_part_at(to));
+        let above = to.parent().map_or(Ok(()), std::fs::create_dir_all);
+        let copied = above.and_then(|()| file(path, &to));
+        copied.with_context(|| format!("{} could not be copied to {}", path.display(), to.display()))?;
     }
     Ok(())
 }

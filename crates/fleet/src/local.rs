@@ -2,7 +2,7 @@
 
 use crate::{Added, Error, MANIFEST, SCHEMA, decoded, failure_path, layout, manifest, recordings_path, stored_paths};
 use analysis::fleet::{FAILURES, Fleet, Id, RECORDINGS};
-use base::recording::{NewFile, make_private};
+use base::recording::{NewFile, take_private};
 use base::{files, parallel};
 use std::fs;
 use std::io::{ErrorKind, Write};
@@ -35,12 +35,10 @@ impl Local {
     /// If the operating system refuses, or something else is there.
     pub fn create(root: &Path) -> Result<Self, Error> {
         let io = |source| Error::Io { path: root.to_owned(), source };
-        // What a finding tells of a host is as private as the recording that it was found in.
-        if !root.exists() {
-            make_private(root).map_err(io)?;
-        }
-        let is_empty = fs::read_dir(root).map_err(io)?.next().is_none();
+        let is_empty = !root.exists() || fs::read_dir(root).map_err(io)?.next().is_none();
         if is_empty {
+            // What a finding tells of a host is as private as the recording that it was found in.
+            take_private(root)?;
             put(&root.join(MANIFEST), manifest().as_bytes())?;
         }
         Self::open(root)

@@ -118,7 +118,8 @@ pub fn complain(error: &anyhow::Error) {
             said = format!("{said}: {refused}");
         }
     }
-    note(&format!("kvmscope: {}", without_os_numbers(&said)));
+    // A name may have a line's end in it: what follows must not look like a line of our own.
+    note(&format!("kvmscope: {}", without_os_numbers(&said).replace('\n', "\n  ")));
 }
 
 /// Prints a sentence for people on stderr, whatever names of others are in it.

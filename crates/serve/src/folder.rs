@@ -6,7 +6,7 @@
 use crate::error::{Error, Refused};
 use crate::id::{id_of, id_of_run, path_of};
 use axum::http::StatusCode;
-use base::recording::{MANIFEST, Recording};
+use base::recording::{Machine, Part, PartKind, PartState, Recording, Shown};
 use intake::Known;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -130,7 +130,7 @@ impl Folder {
     fn walk(&self, below: &Path, depth: u32, left: &mut (usize, u64), listing: &mut Listing) {
         let path = self.root.join(below);
         let is_dataset = path.join(fleet::MANIFEST).is_file();
-        if is_dataset || path.join(MANIFEST).is_file() || is_recording_by_names(&path) {
+        if is_dataset || Recording::is_in(&path) || self.is_tree(&path) {
             let found = if is_dataset { self.found_dataset(below) } else { self.found(below) };
             return match found {
                 Some(Found { recordings: Some(0), .. }) => listing.leave_out(below, EMPTY_DATASET),
@@ -246,7 +246,7 @@ impl Folder {
     /// The data set there; `None` if links in it lead out.
     fn found_dataset(&self, below: &Path) -> Option<Found> {
         let path = self.root.join(below);
-        self.check_inside(&path).and_then(|()| self.check_below(&path)).ok()?;
+        self.check_inside(&path).and_then(|()| self.check_below(&path, false)).ok()?;
         let listed = fleet::Local::open(&path).and_then(|dataset| dataset.recordings());
         let name = path.file_name().unwrap_or(self.canonical.as_os_str());
         Some(Found {
@@ -279,7 +279,7 @@ impl Folder {
         }
         if path.join(fleet::MANIFEST).is_file() {
             self.check_inside(&path)?;
-            self.check_below(&path)?;
+            self.check_below(&path, false)?;
             return Ok(Place::Dataset(path));
         }
         self.recording(&below).map(|recording| Place::Open(Box::new(recording)))
@@ -288,7 +288,11 @@ impl Folder {
     fn recording(&self, below: &Path) -> Result<Recording, Refused> {
         let path = self.root.join(below);
         self.check_inside(&path)?;
-        self.check_below(&path)?;
+        if !Recording::is_in(&path) && self.is_tree(&path) {
+            self.check_below(&path, true)?;
+            return self.tree(below);
+        }
+        self.check_below(&path, false)?;
         if is_packed(&path) {
             let manifest = archive::manifest(&path).and_then(|unpacked| unpacked.recording());
             return manifest.map_err(|error| Refused::unanswered(error.to_string()));
@@ -309,18 +313,40 @@ impl Folder {
         }
     }
 
-    /// Refuses a directory that holds a link out of the folder, or to a directory: links could go in circles.
-    fn check_below(&self, path: &Path) -> Result<(), Refused> {
+    /// Whether a directory has the files of a machine, as a sosreport has; this machine's own root is no copy of one.
+    fn is_tree(&self, path: &Path) -> bool {
+        host::snapshot::is_tree(path) && path.canonicalize().is_ok_and(|path| path != Path::new("/"))
+    }
+
+    /// A tree of a machine's files as a recording of that machine.
+    fn tree(&self, below: &Path) -> Result<Recording, Refused> {
+        let path = self.canonical.join(below);
+        host::Snapshot::open(&path).map_err(|error| Refused::unanswered(error.to_string()))?;
+        let machine = Machine { identity: host::identity(&path), ..Machine::default() };
+        let part = Part {
+            path: path.clone(),
+            machine: machine.id.clone(),
+            kind: PartKind::Host,
+            clock: None,
+            state: PartState::Complete,
+        };
+        let shown = vec![Shown { place: path, name: self.root.join(below) }];
+        Ok(Recording { machines: vec![machine], parts: vec![part], shown, ..Recording::of_nothing("") })
+    }
+
+    /// Refuses a directory that holds a link out of the folder, or to a directory where `may_link` does not allow these: who goes through
+    /// all directories would go in circles.
+    fn check_below(&self, path: &Path, may_link: bool) -> Result<(), Refused> {
         if !path.is_dir() {
             return Ok(());
         }
         for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
             let (inner, Ok(kind)) = (entry.path(), entry.file_type()) else { continue };
             if kind.is_dir() {
-                self.check_below(&inner)?;
+                self.check_below(&inner, may_link)?;
             } else if kind.is_symlink() {
                 self.check_inside(&inner)?;
-                if inner.is_dir() {
+                if inner.is_dir() && !may_link {
                     return Err(self.leads_out(&inner));
                 }
             }
@@ -342,12 +368,6 @@ impl Folder {
 /// True for a recording that is one file.
 fn is_packed(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == archive::EXTENSION) && archive::format_of(path).is_some()
-}
-
-/// True for a CTF trace's directory, and for one whose parts go by their default names.
-fn is_recording_by_names(path: &Path) -> bool {
-    let named = |name: &str| path.join("L0").join(name).exists();
-    path.join("metadata").is_file() || ["trace.dat", "trace.partial", "ctf", "perf.data"].into_iter().any(named)
 }
 
 fn bytes_of_parts(recording: &Recording) -> u64 {
@@ -386,5 +406,27 @@ mod tests {
         assert!(listing.found.is_empty());
         let left_out: Vec<&str> = listing.left_out.iter().map(|one| one.path.as_str()).collect();
         assert_eq!(left_out, ["bare.dat", "link", "web"]);
+    }
+
+    /// What was gathered on a machine is one thing, whatever of it could be read by itself; so is a folder whose parts have their default
+    /// names.
+    #[test]
+    fn a_machines_files_are_one_recording() {
+        let place = tempfile::tempdir().unwrap();
+        let (proc, log) = (place.path().join("report/proc"), place.path().join("run/L0/qmp/source.log"));
+        std::fs::create_dir_all(proc.join("4242")).unwrap();
+        std::fs::create_dir_all(place.path().join("report/sys/class/net")).unwrap();
+        std::fs::write(proc.join("cmdline"), "isolcpus=2-3\n").unwrap();
+        std::os::unix::fs::symlink("../net", place.path().join("report/sys/class/net/up")).unwrap();
+        std::fs::create_dir_all(log.parent().unwrap()).unwrap();
+        std::fs::write(&log, "{\"QMP\": {\"version\": {}}}\n").unwrap();
+        let folder = Folder::open(place.path()).unwrap();
+        let listing = folder.list();
+        let ids: Vec<&str> = listing.found.iter().map(|found| found.id.as_str()).collect();
+        assert_eq!((ids, &listing.left_out), (vec!["report", "run"], &Vec::new()));
+        let Ok(Place::Open(recording)) = folder.place("report") else { panic!("a recording") };
+        assert_eq!((recording.title().as_str(), recording.parts[0].kind), ("report", PartKind::Host));
+        std::os::unix::fs::symlink("/etc/passwd", proc.join("4242/comm")).unwrap();
+        assert_eq!(folder.place("report").unwrap_err().status, axum::http::StatusCode::FORBIDDEN);
     }
 }

@@ -37,11 +37,13 @@ impl Drop for Partial {
     }
 }
 
-/// Refuses names that are none of a trace: hidden ones, and those of files that make their folder a recording.
+/// Refuses names that are none of a trace: hidden ones, what a shell's `*` would make an option, and those of files that make their folder a recording.
 fn vet(name: &str) -> Result<(), Refused> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    if name.is_empty() || name.len() > MOST_LETTERS || name.starts_with('.') || !name.bytes().all(plain) {
-        return Err(Refused::wrong("name the file by letters, digits, `.`, `_` and `-`, as in ?name=trace.dat"));
+    if name.is_empty() || name.len() > MOST_LETTERS || name.starts_with(['.', '-']) || !name.bytes().all(plain) {
+        return Err(Refused::wrong(
+            "name the file by letters, digits, `.`, `_` and `-`, a letter or digit first, as in ?name=trace.dat",
+        ));
     }
     let lower = name.to_ascii_lowercase();
     let ends = [".json", ".new", ".partial", ".tmp"];

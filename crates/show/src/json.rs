@@ -4,6 +4,7 @@
 //! Beyond the contract's keys a section carries `about` and `next`, as the text does, and a finding its `rank` among those of
 //! all sections of its recording.
 
+pub(crate) mod safe;
 mod section;
 pub mod timeline;
 
@@ -39,7 +40,7 @@ pub struct Answered<'a> {
 /// If `out` refuses.
 pub fn write(out: impl Write, command: &str, answers: &[Answered<'_>]) -> io::Result<()> {
     let mut out = out;
-    serde_json::to_writer(&mut out, &Document { command, answers })?;
+    safe::to_writer(&mut out, &Document { command, answers })?;
     out.write_all(b"\n")
 }
 
@@ -53,7 +54,7 @@ pub fn write_rules(out: impl Write, command: &str, rules: &[Words]) -> io::Resul
     let document = serde_json::json!({
         "schema": SCHEMA, "command": command, "recording": nothing, "sections": sections, "problems": sections, "rules": rules,
     });
-    serde_json::to_writer(&mut out, &document)?;
+    safe::to_writer(&mut out, &document)?;
     out.write_all(b"\n")
 }
 
@@ -63,7 +64,7 @@ pub fn write_rules(out: impl Write, command: &str, rules: &[Words]) -> io::Resul
 /// If `out` refuses.
 pub fn write_section(out: impl Write, section: &Section) -> io::Result<()> {
     let ranks = ranks(std::slice::from_ref(section));
-    Ok(serde_json::to_writer(out, &Shown { section, of: None, ranks: &ranks })?)
+    safe::to_writer(out, &Shown { section, of: None, ranks: &ranks })
 }
 
 /// Writes one table as it stands in `--json`: `{version, columns, rows}`.
@@ -71,7 +72,7 @@ pub fn write_section(out: impl Write, section: &Section) -> io::Result<()> {
 /// # Errors
 /// If `out` refuses.
 pub fn write_table(out: impl Write, table: &Table) -> io::Result<()> {
-    Ok(serde_json::to_writer(out, &section::TableShown(table))?)
+    safe::to_writer(out, &section::TableShown(table))
 }
 
 /// All of the section at `place` of an answer but its tables, as it stands in `--json`.

@@ -36,14 +36,14 @@ pub fn write(out: &mut dyn Write, picture: &Picture<'_>, fit: &Fit, title: &str,
     write!(out, "\"name\":{},\"exporter\":\"kvmscope\",\"activeProfileIndex\":0,", json!(plain(title)))?;
     write!(out, "\"profiles\":[")?;
     let time = sampled("all vCPUs, summed", "nanoseconds", time, &mut frames);
-    serde_json::to_writer(&mut *out, &time)?;
+    crate::json::safe::to_writer(&mut *out, &time)?;
     for lane in picture.lanes() {
         writeln!(out, ",")?;
         evented(out, picture, fit, lane, &mut frames)?;
     }
     if !samples.is_empty() {
         writeln!(out, ",")?;
-        serde_json::to_writer(&mut *out, &sampled("samples of counters", "none", samples, &mut frames))?;
+        crate::json::safe::to_writer(&mut *out, &sampled("samples of counters", "none", samples, &mut frames))?;
     }
     let named: Vec<Value> = frames.names.iter().map(|name| json!({ "name": plain(name) })).collect();
     writeln!(out, "],\"shared\":{{\"frames\":{}}}}}", Value::from(named))

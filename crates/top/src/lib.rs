@@ -1,15 +1,25 @@
-//! What the vCPUs of a host do right now: one interval after the other, and a table of it.
+//! What the vCPUs of a host do right now: one interval after the other, as a block of text or on a screen.
 //!
 //! ```text
 //! fold, in the kernel --read, read, ..--> Observer --> Frame: the difference of two readings --> text
-//! /proc alone, where that is not allowed ---^
+//! /proc alone, where that is not allowed ---^                                              \---> Screen --lines--> terminal
 //! ```
 //! Nothing is recorded and nothing is changed; missing is missing, and never 0.
 
+mod columns;
+mod grid;
+mod head;
 mod observe;
 mod proc;
+mod processes;
 mod reasons;
+mod screen;
 mod table;
+#[cfg(feature = "terminal")]
+mod terminal;
 
-pub use observe::{Frame, Head, Observer, Options};
-pub use table::{fitted, text};
+pub use observe::{Frame, Observer, Options};
+pub use screen::{Key, Line, Look, Screen, Wish};
+pub use table::text;
+#[cfg(feature = "terminal")]
+pub use terminal::show;

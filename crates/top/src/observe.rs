@@ -1,14 +1,13 @@
 //! The observer: the fold in the kernel, or /proc where that is not allowed. Both give vCPUs with the difference of two readings.
 
+use super::head::Head;
 use super::proc::Proc;
+use super::processes::{distinct_names, is_asleep, number, number_of, process, vms};
 use super::reasons;
-use analysis::facts::walk::vcpu_names;
 use analysis::flow::live::{Exits, Preemptor, Vcpu};
 use base::number::{duration, many, thousands};
 use base::recording::VmProcess;
 use fold::{Reading, Session, State, ThreadReading};
-use host::Snapshot;
-use host::machine::{vm_named_in, vm_processes};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -21,56 +20,18 @@ pub struct Options {
 }
 
 /// The difference of two readings.
+#[derive(Debug, Clone, Default)]
 pub struct Frame {
     pub head: Head,
-    pub vcpus: Vec<Vcpu>,
-}
-
-/// The line above the table, and the lines below it.
-pub struct Head {
-    host: String,
-    cpus: usize,
-    vms: usize,
-    vcpus: usize,
-    exits_per_second: Option<f64>,
-    returns_per_second: Option<f64>,
-    ready: Option<f64>,
-    missed: Option<u64>,
-    /// Since when time is told, if it is exact.
-    exact_for: Option<Duration>,
     /// What the numbers stand on, and what is missing, a line each; the last one is what looking has cost.
     pub floor: Vec<String>,
+    pub vcpus: Vec<Vcpu>,
 }
 
 impl Frame {
     /// What the recorded machine is called in tables.
     pub fn machine(&self) -> &'static str {
         base::recording::Machine::RECORDED
-    }
-}
-
-impl Head {
-    /// All of it in a line.
-    pub fn line(&self, every: Duration) -> String {
-        let rate = |rate: Option<f64>| rate.map(|rate| format!("{}/s", super::table::short(rate)));
-        let exits = match (rate(self.exits_per_second), rate(self.returns_per_second)) {
-            (Some(exits), _) => format!("exits {exits}"),
-            (None, Some(returns)) => format!("to VMM {returns}"),
-            (None, None) => "exits -".to_owned(),
-        };
-        let ready = self.ready.map_or("-".to_owned(), |share| format!("{:.1} %", 100.0 * share));
-        let missed = self.missed.map_or("-".to_owned(), thousands);
-        let exact = self
-            .exact_for
-            .map_or("/proc only".to_owned(), |time| format!("exact for {}", duration(time.as_nanos() as f64)));
-        format!(
-            "{} {} {} {}  {exits}  ready {ready}  missed {missed}  {exact}  {} s",
-            self.host,
-            many(self.cpus as u64, "CPU"),
-            many(self.vms as u64, "VM"),
-            many(self.vcpus as u64, "vCPU"),
-            every.as_secs_f64(),
-        )
     }
 }
 
@@ -172,12 +133,14 @@ impl Folded {
             vcpus.push(self.vcpu(name, thread, &seen, &reading));
         }
         number(&mut vcpus);
-        let mut head = self.head(&vcpus, &reading);
-        head.floor.push(self.cost(events));
+        let mut floor = self.floor(&vcpus, &reading);
+        floor.push(self.cost(events));
+        let exact_for = Duration::from_nanos(fold::now_ns().saturating_sub(self.session.since_ns()));
+        let head = Head::of(&self.host, &vcpus, Some(exact_for));
         self.forget(&reading);
         self.before = reading.threads.into_iter().map(|thread| (thread.index, thread)).collect();
         self.events += events;
-        Frame { head, vcpus }
+        Frame { head, floor, vcpus }
     }
 
     /// Threads that have ended are forgotten: their ids may be others' by now.
@@ -295,7 +258,7 @@ impl Folded {
         comm.map_or_else(|_| format!("task {}", taker.tid), |comm| comm.trim_end().to_owned())
     }
 
-    fn head(&self, vcpus: &[Vcpu], reading: &Reading) -> Head {
+    fn floor(&self, vcpus: &[Vcpu], reading: &Reading) -> Vec<String> {
         let mut floor = Vec::new();
         if !reading.exits_fire && !vcpus.is_empty() {
             floor.push(
@@ -319,8 +282,7 @@ impl Folded {
                 floor.push(format!("{} {what}", thousands(count)));
             }
         }
-        let exact_for = Duration::from_nanos(fold::now_ns().saturating_sub(self.session.since_ns()));
-        head(&self.host, vcpus, Some(exact_for), floor)
+        floor
     }
 
     /// What looking has cost since the last line.
@@ -337,14 +299,6 @@ impl Folded {
     }
 }
 
-/// Names of VMs by their processes; those of one name get their process behind it.
-pub(crate) fn distinct_names(names: BTreeMap<u32, String>) -> BTreeMap<u32, String> {
-    let all: Vec<String> = names.values().cloned().collect();
-    let is_shared = |name: &String| all.iter().filter(|other| *other == name).count() > 1;
-    let apart = |(pid, name)| (pid, if is_shared(&name) { format!("{name}-{pid}") } else { name });
-    names.into_iter().map(apart).collect()
-}
-
 /// What the verifier said, behind the reason.
 fn log(log: &str) -> String {
     if log.is_empty() { String::new() } else { format!("\n{log}") }
@@ -354,97 +308,4 @@ fn log(log: &str) -> String {
 pub(crate) fn own_ns() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
-/// What processes run VMs on this host, with their threads.
-pub(crate) fn vms(host: &Path) -> Vec<VmProcess> {
-    Snapshot::open(host).map(|now| vm_processes(&now).vms).unwrap_or_default()
-}
-
-/// A process that runs a vCPU, by what `record` calls it.
-fn process(host: &Path, pid: u32) -> VmProcess {
-    let command = std::fs::read(host.join(format!("proc/{pid}/cmdline"))).unwrap_or_default();
-    let command = String::from_utf8_lossy(&command).replace('\0', " ");
-    VmProcess { pid: pid as i32, vm: vm_named_in(&command), tids: Vec::new() }
-}
-
-/// The number of the vCPU that a thread runs, by its name.
-pub(crate) fn number_of(task: &Path) -> Option<u32> {
-    let comm = std::fs::read_to_string(task.join("comm")).ok()?;
-    vcpu_names::split(comm.trim_end()).1
-}
-
-/// Whether a thread sleeps (state S of proc_pid_stat(5)).
-fn is_asleep(task: &Path) -> bool {
-    std::fs::read_to_string(task.join("stat"))
-        .is_ok_and(|stat| fields(&stat).first().is_some_and(|state| *state == "S"))
-}
-
-/// The fields of `stat` from the state on: a name may contain anything.
-pub(crate) fn fields(stat: &str) -> Vec<&str> {
-    stat.rsplit_once(')').map_or_else(Vec::new, |(_, rest)| rest.split_whitespace().collect())
-}
-
-/// vCPUs without a number get the lowest that are free, in the order of their threads.
-pub(crate) fn number(vcpus: &mut [Vcpu]) {
-    vcpus.sort_by(|a, b| (&a.vm, a.tid).cmp(&(&b.vm, b.tid)));
-    let mut taken: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
-    for vcpu in vcpus.iter().filter(|vcpu| vcpu.vcpu != u32::MAX) {
-        taken.entry(vcpu.vm.clone()).or_default().insert(vcpu.vcpu);
-    }
-    for vcpu in vcpus.iter_mut().filter(|vcpu| vcpu.vcpu == u32::MAX) {
-        let taken = taken.entry(vcpu.vm.clone()).or_default();
-        vcpu.vcpu = (0..).find(|free| !taken.contains(free)).unwrap_or(0);
-        taken.insert(vcpu.vcpu);
-    }
-    vcpus.sort_by(|a, b| (&a.vm, a.vcpu, a.tid).cmp(&(&b.vm, b.vcpu, b.tid)));
-}
-
-pub(crate) fn head(host: &Path, vcpus: &[Vcpu], exact_for: Option<Duration>, floor: Vec<String>) -> Head {
-    let vms = analysis::flow::live::Vm::of(vcpus);
-    let sum = |of: fn(&analysis::flow::live::Vm<'_>) -> Option<f64>| {
-        vms.iter().map(of).sum::<Option<f64>>().filter(|_| !vms.is_empty())
-    };
-    let wall_ns: u64 = vcpus.iter().map(|vcpu| vcpu.wall_ns).sum();
-    let ready_ns = vcpus.iter().map(|vcpu| vcpu.ready_ns).sum::<Option<u64>>();
-    let cpus = std::fs::read_to_string(host.join("sys/devices/system/cpu/online")).unwrap_or_default();
-    Head {
-        host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
-        cpus: base::CpuSet::parse(cpus.trim()).map_or(0, |cpus| cpus.len()),
-        vms: vms.len(),
-        vcpus: vcpus.len(),
-        exits_per_second: sum(|vm| vm.exits_per_second),
-        returns_per_second: sum(|vm| vm.userspace_exits_per_second),
-        ready: ready_ns.filter(|_| wall_ns > 0).map(|ns| ns as f64 / wall_ns as f64),
-        // Without the fold nobody would know.
-        missed: exact_for.and_then(|_| vcpus.iter().map(|vcpu| vcpu.missed).sum()),
-        exact_for,
-        floor,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_thread_is_asleep_by_its_state_whatever_its_name() {
-        let stat = |state: &str| format!("42 (CPU 0/KVM) R) {state} 1 2 3");
-        assert_eq!((fields(&stat("S"))[0], fields(&stat("R"))[0]), ("S", "R"));
-    }
-
-    #[test]
-    fn two_vms_of_one_name_stay_two() {
-        let names = [(7, "web"), (9, "web"), (8, "db")].map(|(pid, name)| (pid, name.to_owned()));
-        let apart: Vec<String> = distinct_names(names.into()).into_values().collect();
-        assert_eq!(apart, ["web-7", "db", "web-9"]);
-    }
-
-    #[test]
-    fn vcpus_without_a_number_get_those_that_are_free() {
-        let vcpu = |tid, vcpu| Vcpu { vm: "web".to_owned(), tid, vcpu, ..Vcpu::default() };
-        let mut vcpus = [vcpu(12, u32::MAX), vcpu(11, 0), vcpu(10, u32::MAX)];
-        number(&mut vcpus);
-        assert_eq!(vcpus.map(|vcpu| (vcpu.tid, vcpu.vcpu)), [(11, 0), (10, 1), (12, 2)]);
-    }
 }

@@ -1,6 +1,8 @@
 //! What /proc alone tells: how long threads waited, and how long they were in guests.
 
-use super::observe::{Frame, distinct_names, fields, head, number, number_of, own_ns, vms};
+use super::head::Head;
+use super::observe::{Frame, own_ns};
+use super::processes::{distinct_names, fields, number, number_of, vms};
 use analysis::flow::live::Vcpu;
 use base::number::duration;
 use base::recording::VmProcess;
@@ -80,7 +82,7 @@ impl Proc {
             ),
             format!("own cost: {} of this process", duration(own as f64)),
         ];
-        Frame { head: head(&self.host, &vcpus, None, floor), vcpus }
+        Frame { head: Head::of(&self.host, &vcpus, None), floor, vcpus }
     }
 }
 

@@ -45,6 +45,10 @@ pub fn open(path: &Path) -> Result<Box<dyn Trace>, Error> {
     if let Some(reason) = text::why_not(&first) {
         return Err(Error::Unsupported { file: path.to_owned(), reason: reason.into() });
     }
+    // A recording may be somebody else's, and a link in it lead to what is nobody's to show.
+    if path.canonicalize().ok() != std::path::absolute(path).ok() {
+        return Err(unknown("it is reached through a link, so its content is not quoted".into()));
+    }
     if let Some(line) = base::plain::first_line(&first) {
         return Err(unknown(format!("it begins with {line:?}")));
     }

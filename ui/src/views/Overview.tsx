@@ -1,43 +1,60 @@
 /** The whole recording as a strip above every view: what is chosen on it, all views that know time show. */
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { meanOf } from "../data/lanes";
 import type { Recording } from "../data/source";
 
 import { mainLanes, vcpuLanes } from "../data/types";
-import { coverageOf, paintCoverage } from "../draw/lane";
+import { type Coverage, coverageOf, paintCoverage } from "../draw/lane";
 import { PATTERN_SIZE, texture } from "../draw/patterns";
 import { stackOrder } from "../draw/tokens";
 import { duration, instant } from "../maths/format";
 import type { Window } from "../maths/window";
 import { show, shown, theme, whole, zoomed } from "../state/store";
+import { Swatch } from "./Figure";
 import { useAnswer } from "./useAnswer";
 import { shareAlong, useBrush } from "./useBrush";
 
 const PIXELS = 1024;
 const HEIGHT = 26;
 
+/** A state that takes less of the strip is nowhere seen on it. */
+const LEAST_SHARE = 0.005;
+
 export function Overview({ recording, fixed }: { recording: Recording; fixed: boolean }) {
+  const [drawn, setDrawn] = useState<number[]>([]);
   return (
     <section class="overview" aria-label="Window of time">
-      {whole.value.t1 - whole.value.t0 > 1 && <Strip recording={recording} />}
-      <p class="span-line">
-        {zoomed.value ? (
-          <>
-            <span class="span-chip">
-              <span>
-                showing <b>{spanOf(shown.value)}</b>, {duration(shown.value.t1 - shown.value.t0)} of{" "}
-                {duration(whole.value.t1 - whole.value.t0)}
+      {whole.value.t1 - whole.value.t0 > 1 && <Strip recording={recording} onDrawn={setDrawn} />}
+      <div class="span-row">
+        <p class="span-line">
+          {zoomed.value ? (
+            <>
+              <span class="span-chip">
+                <span>
+                  showing <b>{spanOf(shown.value)}</b>, {duration(shown.value.t1 - shown.value.t0)} of{" "}
+                  {duration(whole.value.t1 - whole.value.t0)}
+                </span>
+                <button type="button" onClick={() => show(whole.value)} title="Show the whole recording (0)">
+                  clear
+                </button>
               </span>
-              <button type="button" onClick={() => show(whole.value)} title="Show the whole recording (0)">
-                clear
-              </button>
-            </span>
-            {fixed && <span>The findings are of the whole recording.</span>}
-          </>
-        ) : (
-          <WholeSpan ns={whole.value.t1 - whole.value.t0} />
+              {fixed && <span>The findings are of the whole recording.</span>}
+            </>
+          ) : (
+            <WholeSpan ns={whole.value.t1 - whole.value.t0} />
+          )}
+        </p>
+        {fixed && drawn.length > 0 && (
+          <ul class="legend" aria-label="Colours of the strip">
+            {drawn.map((at) => (
+              <li key={at}>
+                <Swatch state={recording.timeline!.states[at]!.name} />{" "}
+                {recording.timeline!.states[at]!.title}
+              </li>
+            ))}
+          </ul>
         )}
-      </p>
+      </div>
     </section>
   );
 }
@@ -58,7 +75,14 @@ function spanOf({ t0, t1 }: Window): string {
   return `${instant(t0, step)} to ${instant(t1, step)}`;
 }
 
-function Strip({ recording }: { recording: Recording }) {
+/** Which share of the strip a state takes. */
+function shareOf({ share }: Coverage, state: number, states: number): number {
+  let sum = 0;
+  for (let at = state; at < share.length; at += states) sum += share[at]!;
+  return sum / PIXELS;
+}
+
+function Strip({ recording, onDrawn }: { recording: Recording; onDrawn: (states: number[]) => void }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const { t0, t1 } = whole.value;
   const lanes = mainLanes(recording.timeline);
@@ -72,15 +96,13 @@ function Strip({ recording }: { recording: Recording }) {
     if (!context || !tile || !recording.timeline) return;
     const names = recording.timeline.states.map((state) => state.name);
     const image = context.createImageData(PIXELS, HEIGHT);
-    paintCoverage(
-      new Uint32Array(image.data.buffer),
-      PIXELS,
-      0,
-      HEIGHT,
-      coverageOf([tile], meanOf(lanes), t0, t1, PIXELS),
-      stackOrder(names),
-      { size: PATTERN_SIZE, of: names.map((name) => texture(name, theme.value, 1)) },
-    );
+    const coverage = coverageOf([tile], meanOf(lanes), t0, t1, PIXELS);
+    const order = stackOrder(names);
+    onDrawn(order.filter((state) => shareOf(coverage, state, names.length) >= LEAST_SHARE));
+    paintCoverage(new Uint32Array(image.data.buffer), PIXELS, 0, HEIGHT, coverage, order, {
+      size: PATTERN_SIZE,
+      of: names.map((name) => texture(name, theme.value, 1)),
+    });
     context.putImageData(image, 0, 0);
   }, [tile, theme.value, t0, t1]);
   const at = (part: number) => t0 + part * (t1 - t0);

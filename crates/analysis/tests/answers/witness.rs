@@ -103,6 +103,7 @@ fn another_level_is_a_witness_if_it_is_asked_for() {
         let vcpus = |case: &Case| case.stacks().iter().map(|sums| (sums.vm.clone(), sums.vcpu)).collect::<Vec<_>>();
         assert!(!vcpus(&asked).is_empty() && vcpus(&asked) == vcpus(&alone), "{name}: {:?}", vcpus(&asked));
         let (flow, _) = sections(&asked);
+        assert!(flow.summary.starts_with("In the trace of L1"), "{name}: {}", flow.summary);
         let levels = flow.figures.iter().find(|figure| figure.id.starts_with("levels-")).unwrap();
         assert!(levels.caption.contains("as L1 saw it"), "{name}: {}", levels.caption);
         let error = flow::answer(&case(&path, None, Some(Level::At(7)))).err().unwrap().to_string();

@@ -49,6 +49,18 @@ const DEFAULTS: &[(&str, PartKind, PartState)] = &[
     ("host/1", PartKind::Host, PartState::Complete),
 ];
 
+/// Directories of results below a machine's directory.
+const OF_RESULTS: [&str; 5] = ["bench", "datapath", "samples", "pmd", "qmp"];
+
+/// Whether a directory has a machine's directory with a part of a default name, or is a CTF trace itself. No file is opened.
+pub(super) fn is_by_names(root: &Path) -> bool {
+    let names = std::fs::read_dir(root).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let mut machines = names.filter(|name| name.to_str().and_then(level_of_name).is_some());
+    let parts = || DEFAULTS.iter().map(|(name, ..)| *name).chain(OF_RESULTS);
+    machines.any(|machine| parts().any(|part| root.join(&machine).join(part).exists()))
+        || root.join("metadata").is_file()
+}
+
 /// How deep a CTF trace's `metadata` may lie: LTTng's user-space sessions use `ust/uid/<uid>/64-bit/metadata`.
 const CTF_DEPTH: u32 = 6;
 

@@ -20,13 +20,22 @@ pub struct ParentLink {
     pub parent: String,
 }
 
+/// Where a part lies before it is carried into another recording.
+#[derive(Debug, Clone)]
+pub struct PartSource {
+    /// The directory of its recording; empty for bare files.
+    pub root: PathBuf,
+    /// The part itself.
+    pub path: PathBuf,
+}
+
 /// A joined recording, and where each of its parts is now.
 #[derive(Debug, Clone)]
 pub struct Joined {
     /// The manifest, without a place yet.
     pub recording: Recording,
     /// Of each part, where it lies now.
-    pub from: Vec<PathBuf>,
+    pub from: Vec<PartSource>,
     /// What the user should know, as sentences: ids that were changed, marks that were taken over.
     pub notes: Vec<String>,
 }
@@ -103,7 +112,7 @@ impl Joined {
         for part in &recording.parts {
             let machine = new_id(&part.machine).unwrap_or_else(|| part.machine.clone());
             let path = free_path(place(recording, part, &machine), taken);
-            self.from.push(recording.root.join(&part.path));
+            self.from.push(PartSource { root: recording.root.clone(), path: recording.root.join(&part.path) });
             self.recording.parts.push(Part { path, machine, ..part.clone() });
         }
     }
@@ -248,7 +257,7 @@ mod tests {
         assert_eq!(family(&joined), [("L0", None), ("L1", Some("L0")), ("L1-we-b", Some("L0")), ("L2", Some("L1"))]);
         let paths: Vec<_> = joined.recording.parts.iter().map(|part| part.path.to_str().unwrap()).collect();
         assert_eq!(paths, ["L1/trace.dat", "L2/trace.dat", "L0/trace.dat", "L0/notes/a", "L1-we-b/trace.dat"]);
-        assert_eq!(joined.from[4], Path::new("we b/L1/trace.dat"));
+        assert_eq!(joined.from[4].path, Path::new("we b/L1/trace.dat"));
         assert_eq!(joined.recording.created.as_deref(), Some("of db"));
         let boots: Vec<_> =
             joined.recording.machines.iter().map(|machine| machine.identity.boot_id.as_deref()).collect();

@@ -34,8 +34,11 @@ pub fn make(path: &Path) -> io::Result<()> {
     DirBuilder::new().mode(OWN).create(path)
 }
 
-/// Makes the directory, where nothing or an empty directory lies: one of another user is replaced by ours.
-pub(super) fn take(place: &Path) -> Result<(), Error> {
+/// Makes the directory for its owner alone, where nothing or an empty directory lies: one of another user is replaced by ours.
+///
+/// # Errors
+/// If the operating system refuses, or what lies there is another user's and cannot be replaced.
+pub fn take(place: &Path) -> Result<(), Error> {
     let io = |source| Error::Io { path: place.to_owned(), source };
     match make(place) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {}

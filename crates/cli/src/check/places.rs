@@ -6,7 +6,7 @@ use archive::{Links, Unpacked};
 use base::recording::{Machine, Part, PartKind, PartState, Recording, Shown};
 use base::{Level, Problem, Utc};
 use lab::snapshot::{More, monotonic_ns, take_more};
-use process::exit::WrongUse;
+use process::exit::{WrongUse, as_named};
 use process::interrupt::Interrupt;
 use std::fmt;
 use std::io::Read;
@@ -109,7 +109,18 @@ pub(crate) fn trees(roots: &[Root]) -> anyhow::Result<Recording> {
     let (mut machines, mut parts): (Vec<Machine>, Vec<Part>) = (Vec::new(), Vec::new());
     for root in roots.iter().flat_map(each) {
         let path = std::path::absolute(&root.path)?;
-        host::Snapshot::open(&path)?;
+        if let Err(error) = host::Snapshot::open(&path) {
+            let error = if Recording::open(&path).is_ok() {
+                let path = path.display();
+                WrongUse(format!(
+                    "{path} is a recording, no tree of a host: leave out --root, as in kvmscope check {path}"
+                ))
+                .into()
+            } else {
+                error.into()
+            };
+            return Err(as_named(error, &root.shown));
+        }
         let level = root.level.unwrap_or(Machine::default().level);
         let twins = machines.iter().filter(|machine| machine.level == level).count();
         let id = match (&root.name, twins) {

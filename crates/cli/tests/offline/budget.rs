@@ -68,7 +68,7 @@ fn a_broken_goal_ends_with_3_and_names_who_took_the_time() {
     let (status, said, _) = kvmscope(&["report", "--budget", "kvm4nfv-2015", "--no-progress", &hog]);
     assert_eq!(status, 3);
     for words in [
-        "Budget kvm4nfv-2015, 9 goals: 2 FAIL and 7 NOT MEASURED.",
+        "vCPU 0 of nestv-98 broke budget kvm4nfv-2015 (9 goals: 2 FAIL and 7 NOT MEASURED).",
         "preempt-window FAIL: vCPU 0 of nestv-98 lost 1 ms in the millisecond at 0.092026 s: 1 ms busybox; budget < 20 us.",
         "1 ms busybox",
         "emulated by Bochs",
@@ -78,6 +78,10 @@ fn a_broken_goal_ends_with_3_and_names_who_took_the_time() {
         let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(said.contains(words), "{words}: {said}");
     }
+    assert!(
+        said.trim_start().starts_with("How much time did the host take"),
+        "the page begins with the breach: {said}"
+    );
     let (status, json, _) = kvmscope(&["report", "--json", "--budget", "kvm4nfv-2015", "--no-progress", &hog]);
     let answer: serde_json::Value = serde_json::from_str(&json).unwrap();
     let latency = answer["sections"].as_array().unwrap().iter().find(|section| section["id"] == "latency").unwrap();

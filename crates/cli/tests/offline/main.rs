@@ -32,4 +32,5 @@ mod report_silent;
 mod schema;
 mod slide;
 mod symbols;
+mod top;
 mod words;

@@ -1,6 +1,7 @@
 //! Nothing that somebody else laid where the program reads makes it wait for ever, or speaks to the terminal.
 
 use crate::program::{fixture, kvmscope};
+use base::plain::misleads;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -66,6 +67,9 @@ fn a_fifo_is_named_and_never_waited_for() {
         vec!["compare", &good, &fifo],
         vec!["cut", &fifo, "--from", "0", "--to", "1", "-o", &at("cut")],
         vec!["pack", &fifo, "-o", &at("packed.kvmscope")],
+        vec!["pack", &at("recording"), "-o", &at("packed.kvmscope")],
+        vec!["join", &at("recording"), &good, "-o", &at("joined")],
+        vec!["history", &at("recording")],
         vec!["report", &good, "--budget", &fifo],
         vec!["plan", "chain", &fifo],
         vec!["fleet", "report", &at("set")],
@@ -75,30 +79,69 @@ fn a_fifo_is_named_and_never_waited_for() {
         assert!(status == 1 || status == 2, "{arguments:?}: {status} {out}");
         assert!(error.contains("it is a FIFO, not a regular file"), "{arguments:?}: {error}");
     }
-    assert!(!Path::new(&at("packed.kvmscope")).exists() && !Path::new(&at("cut")).exists());
+    let made = ["packed.kvmscope", "cut", "joined"].map(|name| Path::new(&at(name)).exists());
+    assert_eq!(made, [false; 3]);
     let substituted = Command::new("bash").args(["-c", "$0 report <(true)", env!("CARGO_BIN_EXE_kvmscope")]).output();
     let said = String::from_utf8(substituted.unwrap().stderr).unwrap();
     assert!(said.contains("pipe it in: .. | kvmscope report -"), "{said}");
 }
 
+/// What is no file of the recording is refused by its name, and nothing of it is shown.
+#[test]
+fn what_lies_outside_of_a_recording_is_neither_carried_nor_quoted() {
+    let place = tempfile::tempdir().unwrap();
+    let at = |name: &str| place.path().join(name).to_str().unwrap().to_owned();
+    std::fs::create_dir_all(at("recording/L0")).unwrap();
+    std::fs::write(at("secret"), "root:$6$secret:19000:0\n").unwrap();
+    std::os::unix::fs::symlink(at("secret"), at("recording/L0/trace.dat")).unwrap();
+    let good = fixture("nested-vmx-shadow-on").to_str().unwrap().to_owned();
+    for arguments in [
+        vec!["pack", &at("recording"), "-o", &at("made")],
+        vec!["join", &at("recording"), &good, "-o", &at("made")],
+        vec!["report", &at("recording")],
+        vec!["compare", &at("recording"), &good],
+        vec!["cut", &at("recording"), "--from", "0", "--to", "1", "-o", &at("made")],
+    ] {
+        let (status, out, error) = kvmscope(&arguments);
+        assert!(
+            status == 1 && error.contains("recording/L0/trace.dat") && error.contains("link"),
+            "{arguments:?}: {error}"
+        );
+        assert!(!(out + &error).contains("secret:19000") && !Path::new(&at("made")).exists(), "{arguments:?}");
+    }
+    std::fs::remove_file(at("recording/L0/trace.dat")).unwrap();
+    std::fs::create_dir(at("recording/L0/trace.dat")).unwrap();
+    let (status, _, error) = kvmscope(&["pack", &at("recording"), "-o", &at("made")]);
+    assert!(status == 1 && error.contains("trace.dat is a directory without a file"), "{error}");
+    let (status, _, error) = kvmscope(&["history", place.path().to_str().unwrap()]);
+    assert!(status == 2 && error.contains("left out, no recording") && error.contains("secret"), "{error}");
+    let (status, _, error) = kvmscope(&["check", "--root", &good]);
+    assert!(status == 2 && error.contains("is a recording, no tree of a host"), "{error}");
+}
+
+/// Twenty exits of that reason, of a vCPU thread of that name.
+fn trace_of(thread: &str, reason: &str) -> String {
+    let mut trace = "# tracer: nop\n".to_owned();
+    for at in 0..20_u32 {
+        let head = format!("{thread}-98 (98) [000] d..1.");
+        writeln!(trace, "{head} 1.{at:03}100: kvm_exit: vcpu 0 reason {reason} rip 0x1000 info1 0x0 info2 0x0")
+            .unwrap();
+        writeln!(trace, "{head} 1.{at:03}200: kvm_entry: vcpu 0, rip 0x1000").unwrap();
+    }
+    trace
+}
+
 #[test]
 fn names_of_others_command_no_terminal() {
     let place = tempfile::tempdir().unwrap();
-    let mut trace = "# tracer: nop\n".to_owned();
-    for at in 0..20_u32 {
-        let head = "CPU 0/\x1b[2J-98 (98) [000] d..1.";
-        writeln!(
-            trace,
-            "{head} 1.{at:03}100: kvm_exit: vcpu 0 reason \x1b[2J\x1b]52;c;x\x07 rip 0x1000 info1 0x0 info2 0x0"
-        )
-        .unwrap();
-        writeln!(trace, "{head} 1.{at:03}200: kvm_entry: vcpu 0, rip 0x1000").unwrap();
-    }
     let hostile = place.path().join("\x1b[2Jtrace.txt");
-    std::fs::write(&hostile, trace).unwrap();
+    std::fs::write(&hostile, trace_of("CPU 0/\x1b[2J", "\x1b[2J\x1b]52;c;x\x07")).unwrap();
     let hostile = hostile.to_str().unwrap();
     let missing = place.path().join("missing\x1b[2J");
     let missing = missing.to_str().unwrap();
+    let c1 = place.path().join("c1.txt");
+    std::fs::write(&c1, trace_of("CPU 0/\u{9b}2J", "HLT")).unwrap();
+    let c1 = c1.to_str().unwrap();
     let good = fixture("nested-vmx-shadow-on").to_str().unwrap().to_owned();
     let dataset = place.path().join("set").to_str().unwrap().to_owned();
     for arguments in [
@@ -116,10 +159,15 @@ fn names_of_others_command_no_terminal() {
         vec!["history", missing],
         vec!["plan", "chain", missing],
         vec!["undo", "\x1b[2J", "--journal", missing],
+        vec!["report", "a\nkvmscope: all is well"],
+        vec!["report", &good, "--all\nkvmscope: all is well"],
+        vec!["report", &good, "--by=\u{202e}reason"],
+        vec!["report", "--json", c1],
     ] {
         let (_, out, error) = kvmscope(&arguments);
         for text in [&out, &error] {
-            assert!(!text.contains(['\x1b', '\x07']), "{arguments:?}: {text:?}");
+            assert!(!text.contains(|character| misleads(character) && character != '\n'), "{arguments:?}: {text:?}");
+            assert!(!text.lines().any(|line| line.starts_with("kvmscope: all is well")), "{arguments:?}: {text}");
         }
         assert!(!(out + &error).is_empty(), "{arguments:?} says nothing");
     }

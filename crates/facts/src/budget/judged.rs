@@ -41,6 +41,25 @@ pub struct Whose {
     pub place: Option<(usize, usize)>,
 }
 
+impl Whose {
+    /// `vCPU 2 of vm1`, `CPU 3` of a result, or the VM alone.
+    pub fn processor(&self) -> Option<String> {
+        match (&self.vm, self.vcpu) {
+            (Some(vm), Some(vcpu)) => Some(format!("vCPU {vcpu} of {vm}")),
+            (None, Some(cpu)) => Some(format!("CPU {cpu}")),
+            (Some(vm), None) => Some(vm.clone()),
+            (None, None) => None,
+        }
+    }
+
+    /// The same, of a thread that measured with the thread in front: `thread 1 on CPU 3`.
+    pub fn name(&self) -> Option<String> {
+        let thread = self.thread.as_ref().map(|thread| format!("thread {thread}"));
+        let named: Vec<String> = thread.into_iter().chain(self.processor()).collect();
+        (!named.is_empty()).then(|| named.join(" on "))
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
     pub verdict: Verdict,

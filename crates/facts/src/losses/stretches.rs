@@ -288,10 +288,15 @@ impl Stretches {
     }
 
     /// The worst windows that do not overlap, `most` at most: the worst of all, then the worst of what is left, and so on. Those
-    /// without a loss are left out.
+    /// without a loss are left out. Of several that are lost whole the first is where the longest stretch begins.
     pub fn worst_disjoint(&self, span: Span, window_ns: u64, most: usize) -> Vec<Worst> {
         let with_worst = |span: Span| self.sup(span, window_ns).map(|worst| (span, worst));
-        let mut free: Vec<(Span, Worst)> = with_worst(span).into_iter().collect();
+        let at_longest = self.longest().and_then(|longest| {
+            let at_ns = longest.from_ns.max(span.from_ns);
+            let is_whole = window_ns > 0 && longest.to_ns.min(span.to_ns) >= at_ns.saturating_add(window_ns);
+            is_whole.then_some((span, Worst { at_ns, loss_ns: window_ns }))
+        });
+        let mut free: Vec<(Span, Worst)> = at_longest.or_else(|| with_worst(span)).into_iter().collect();
         let mut chosen = Vec::new();
         while chosen.len() < most {
             let rank = |(_, worst): &(Span, Worst)| (worst.loss_ns, std::cmp::Reverse(worst.at_ns));

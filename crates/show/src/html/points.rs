@@ -2,7 +2,7 @@
 
 use super::escape::Safe;
 use super::{curves, look};
-use base::figure::{Axis, Mark, Point, PointGroup, Scale};
+use base::figure::{Mark, Point, PointGroup, Scale};
 use base::number;
 use std::fmt::{Result, Write};
 
@@ -12,11 +12,7 @@ const MIDDLE: u32 = 8;
 /// Groups below each other, those of one unit on one scale.
 pub(super) fn render(groups: &[PointGroup], out: &mut String) -> Result {
     for group in groups {
-        let x = Axis { title: "logarithmic".to_owned(), unit: group.unit, is_logarithmic: true };
-        let interval = |point: &Point| point.interval.unwrap_or((point.value, point.value));
-        let alike = groups.iter().filter(|other| other.unit == group.unit).flat_map(|other| &other.points);
-        let ends = alike.flat_map(|point| [point.value, interval(point).0, interval(point).1]);
-        let scale = x.scale(ends);
+        let (x, scale) = (group.axis(), group.scale(groups));
         writeln!(out, "<div class=\"bars spans\"><h4>{}</h4>\n<table>", Safe(&group.title))?;
         for point in &group.points {
             write!(

@@ -8,7 +8,7 @@
 
 use super::line::{Lines, elided, left, right, width};
 use super::paint::Role;
-use base::figure::{LogScale, Mark, PointGroup};
+use base::figure::{Mark, PointGroup, Scale};
 use base::number;
 
 /// The longest scale, and the shortest that shows anything.
@@ -32,9 +32,8 @@ struct Rooms {
 pub(super) fn render(groups: &[PointGroup], out: &mut Lines) {
     let rooms = rooms(groups, out.page.width);
     for group in groups {
-        let alike = groups.iter().filter(|other| other.unit == group.unit).flat_map(|other| &other.points);
-        let scale = LogScale::of(alike);
-        let ends = [scale.from, scale.to].map(|power| words(10_f64.powi(power), group.unit));
+        let scale = group.scale(groups);
+        let ends = [scale.from, scale.to].map(|end| words(end, group.unit));
         let unit = if group.unit == "cycles" { group.unit } else { "" };
         let range = format!("{}   {} to {} {unit}", group.title, ends[0], ends[1]);
         out.wrapped("   ", "     ", range.trim_end(), out.page.width);
@@ -76,7 +75,7 @@ fn words(value: f64, unit: &str) -> String {
 }
 
 /// The scale with one mark on it, and the ends of its interval where they are not the mark's own.
-fn drawn(scale: LogScale, value: f64, interval: Option<(f64, f64)>, mark: Mark, columns: usize) -> String {
+fn drawn(scale: Scale, value: f64, interval: Option<(f64, f64)>, mark: Mark, columns: usize) -> String {
     let column = |value: f64| (scale.place(value) * (columns - 1) as f64).round() as usize;
     let mut line = vec!['·'; columns];
     if let Some((low, high)) = interval {
@@ -100,7 +99,8 @@ mod tests {
 
     #[test]
     fn a_mark_stands_at_its_logarithm_inside_its_interval() {
-        let scale = LogScale { from: 1, to: 5 };
+        let group = PointGroup { title: String::new(), unit: "cycles", points: Vec::new() };
+        let scale = group.axis().scale([10.0, 100_000.0].into_iter());
         assert_eq!(drawn(scale, 1_000.0, None, Mark::Published, 9), "····◆····");
         assert_eq!(drawn(scale, 1_000.0, Some((100.0, 10_000.0)), Mark::Measured, 9), "··├─●─┤··");
         assert_eq!(drawn(scale, 1_000.0, Some((990.0, 1_010.0)), Mark::Emulated, 9), "····○····");

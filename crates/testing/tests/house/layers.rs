@@ -30,7 +30,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("crates/analysis", &["base", "change", "channel-question", "facts", "nesting", "plan", "setup", "time", "walk"]),
     ("crates/top", &["analysis", "base", "fold", "host", "show"]),
     ("crates/fleet", &["analysis", "archive", "base", "columnar"]),
-    ("crates/serve", &["analysis", "archive", "base", "columnar", "fleet", "intake", "show", "trace"]),
+    ("crates/serve", &["analysis", "archive", "base", "columnar", "fleet", "host", "intake", "show", "trace"]),
     ("crates/testing", &[]),
     ("crates/lab", &["base", "host", "trace"]),
     ("crates/labs", &["base", "host", "lab", "trace"]),

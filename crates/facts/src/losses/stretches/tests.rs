@@ -102,6 +102,7 @@ struct BruteForce {
     before_ns: Vec<u64>,
     span: Span,
     window_ns: u64,
+    longest: Option<Span>,
 }
 
 impl BruteForce {
@@ -111,7 +112,8 @@ impl BruteForce {
             *sum_ns += u64::from(is_lost(at_ns));
             Some(*sum_ns)
         });
-        Self { before_ns: std::iter::once(0).chain(sums).collect(), span, window_ns }
+        let longest = stretches.longest();
+        Self { before_ns: std::iter::once(0).chain(sums).collect(), span, window_ns, longest }
     }
 
     fn loss_ns(&self, at_ns: u64) -> u64 {
@@ -129,7 +131,13 @@ impl BruteForce {
     }
 
     fn worst_disjoint(&self, most: usize) -> Vec<Worst> {
+        let is_lost = |at_ns: u64| self.before_ns[at_ns as usize + 1] > self.before_ns[at_ns as usize];
+        let run_ns = |from_ns: u64| (from_ns..self.span.to_ns).take_while(|at_ns| is_lost(*at_ns)).count() as u64;
+        // Where the longest stretch begins; one that begins before the span is as long as it was before it.
+        let longest = self.longest.map(|longest| longest.from_ns.max(self.span.from_ns));
+        let whole = longest.filter(|at_ns| *at_ns < self.span.to_ns && run_ns(*at_ns) >= self.window_ns);
         let mut chosen: Vec<Worst> = Vec::new();
+        chosen.extend(whole.map(|at_ns| Worst { at_ns, loss_ns: self.window_ns }));
         while chosen.len() < most {
             let is_free = |at_ns: u64| chosen.iter().all(|one| one.at_ns.abs_diff(at_ns) >= self.window_ns);
             match self.sup(is_free).filter(|worst| worst.loss_ns > 0) {

@@ -53,7 +53,7 @@ pub fn section(flow: &Flow, given: &Given) -> Section {
             // It is a share of time that counts as another level's.
             findings.iter_mut().for_each(|finding| finding.gives_back = None);
         }
-        sentences.extend(summary::of(measure, &findings));
+        sentences.extend(summary::of(measure, &findings).map(|text| (witnesses.is_told(measure), text)));
         section.findings.extend(findings);
         section.unknown.extend(unknowns::of(measure));
     }
@@ -65,7 +65,9 @@ pub fn section(flow: &Flow, given: &Given) -> Section {
         section.about.push(format!("EMULATED by {name}: counts and order are real, times are not."));
     }
     section.findings = in_order(section.findings);
-    section.summary = sentences.join("\n\n");
+    // An answer begins with who is believed.
+    sentences.sort_by_key(|(is_told, _)| !is_told);
+    section.summary = sentences.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join("\n\n");
     section.tables = tables(&measures, given);
     section.next = next(&measures);
     section

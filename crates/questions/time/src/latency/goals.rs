@@ -8,6 +8,7 @@ use facts::Case;
 use facts::attribution::ClockError;
 use facts::budget::{Alone, BLOCK_NS, Doubt, Episodes, Exceeding, Goal, Judged, Metric, Stat, Verdict, by_goal, exact};
 use facts::losses::{Definition, VcpuLosses};
+use std::collections::BTreeSet;
 
 /// Causes of a worst moment that a sentence names.
 const MOST_CAUSES: usize = 4;
@@ -47,12 +48,28 @@ pub(super) fn summary(name: &str, verdicts: &[Verdicts<'_>]) -> String {
     let counts = counts.map(|verdict| (having(verdict), verdict.name()));
     let counts: Vec<String> =
         counts.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}")).collect();
-    let goals = many(verdicts.len() as u64, "goal");
-    let head = format!("Budget {name}, {goals}: {}.", list(&counts));
+    let counts = format!("{}: {}", many(verdicts.len() as u64, "goal"), list(&counts));
+    let head = match broke(verdicts) {
+        Some(who) => format!("{who} budget {name} ({counts})."),
+        None => format!("Budget {name}, {counts}."),
+    };
     let judged = [Verdict::Fail, Verdict::Inconclusive, Verdict::Pass].into_iter();
     let judged = judged.flat_map(|verdict| verdicts.iter().filter(move |goal| goal.verdict() == verdict));
     let each = judged.map(Verdicts::sentence).chain(not_measured(verdicts));
     std::iter::once(head).chain(each).collect::<Vec<_>>().join("\n\n")
+}
+
+/// `vCPU 0 of vm1 and 2 others broke`: who failed the first goal that was failed, the worst by name, with all others that failed one.
+fn broke(verdicts: &[Verdicts<'_>]) -> Option<String> {
+    let failed = verdicts.iter().flat_map(|goal| &goal.all);
+    let names: Vec<String> = failed
+        .filter(|judged| judged.judgement.verdict == Verdict::Fail)
+        .filter_map(|judged| judged.whose.name())
+        .collect();
+    let first = names.first()?;
+    let others = names.iter().filter(|name| *name != first).collect::<BTreeSet<_>>().len() as u64;
+    let others = if others == 0 { String::new() } else { format!(" and {}", many(others, "other")) };
+    Some(format!("{first}{others} broke"))
 }
 
 /// `timer-mean and timer-max NOT MEASURED: the recording has no result of a program that measures timer latency.`
@@ -134,13 +151,7 @@ impl<'c> Verdicts<'c> {
     fn measured(&self, value_ns: u64) -> String {
         let (goal, worst, value) = (self.goal, self.worst(), exact(value_ns));
         let at = worst.at_ns.map(|at_ns| format!(" at {}", instant(at_ns))).unwrap_or_default();
-        let whose = &worst.whose;
-        let vcpu = match (&whose.vm, whose.vcpu) {
-            (Some(vm), Some(vcpu)) => format!("vCPU {vcpu} of {vm}"),
-            (None, Some(cpu)) => format!("CPU {cpu}"),
-            (Some(vm), None) => vm.clone(),
-            (None, None) => String::new(),
-        };
+        let vcpu = worst.whose.processor().unwrap_or_default();
         match (goal.metric, goal.window_ns) {
             (Metric::PreemptWindow, Some(window_ns)) => format!("{vcpu} lost {value} in the {}{at}", window(window_ns)),
             (Metric::PreemptWindow | Metric::PreemptPeriod, _) => format!("{vcpu} lost {value} without a break{at}"),
@@ -150,9 +161,7 @@ impl<'c> Verdicts<'c> {
                     Stat::Mean => "mean",
                     Stat::Max | Stat::Sup => "maximum",
                 };
-                let thread = whose.thread.as_ref().map(|thread| format!("thread {thread}"));
-                let of: Vec<String> = thread.into_iter().chain((!vcpu.is_empty()).then_some(vcpu)).collect();
-                format!("the {stat} of {} is {value}", of.join(" on "))
+                format!("the {stat} of {} is {value}", worst.whose.name().unwrap_or_default())
             }
         }
     }

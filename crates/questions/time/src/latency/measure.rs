@@ -7,6 +7,7 @@ use facts::budget::{moment_ns, windows_ns};
 use facts::ledger::line::TimeLine;
 use facts::ledger::model::{PartFlow, StretchSums, Vcpu};
 use facts::losses::{By, Cause, Definition, InAll, LostIn, VcpuLosses, Worst};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use walk::events::host_interrupts::HostInterrupt;
 
@@ -170,6 +171,11 @@ impl<'c> Measured<'c> {
         Self { part, vcpu, losses, windows, moments, longest, culprits, definitions, pauses, over_time }
     }
 
+    /// Of a moment how long the loss was that it begins with, if no other of the vCPU was longer: else 0.
+    fn longest_at(&self, moment: &Moment) -> u64 {
+        self.longest.as_ref().filter(|longest| longest.at_ns == moment.at_ns).map_or(0, |longest| longest.length_ns)
+    }
+
     /// How long nothing shows whether time was lost.
     pub(crate) fn unknown_ns(&self) -> u64 {
         self.losses.unknown.iter().map(Span::length_ns).sum()
@@ -179,6 +185,13 @@ impl<'c> Measured<'c> {
     pub(crate) fn lived_ns(&self) -> u64 {
         self.losses.span.length_ns().saturating_sub(self.losses.outside_ns)
     }
+}
+
+/// The moments of all vCPUs, the worst first; of those that are lost whole the one that begins the longest loss.
+pub(super) fn worst_first<'m, 'c>(measured: &'m [Measured<'c>]) -> Vec<(&'m Measured<'c>, &'m Moment)> {
+    let mut all: Vec<_> = measured.iter().flat_map(|one| one.moments.iter().map(move |moment| (one, moment))).collect();
+    all.sort_by_key(|(one, moment)| (Reverse(moment.loss_ns), Reverse(one.longest_at(moment)), moment.at_ns));
+    all
 }
 
 /// What took the time of a vCPU in `span`, most first.

@@ -1,12 +1,11 @@
 //! Who took the time in the worst moments?
 
-use super::super::measure::{Measured, Moment};
+use super::super::measure::{Measured, Moment, worst_first};
 use super::super::summary::instant;
 use super::{hue, name, words};
 use base::figure::{Bar, BarGroup, Drawing};
 use base::number::{duration, many};
 use base::{Figure, Span};
-use std::cmp::Reverse;
 
 /// Moments of all vCPUs; table `moments` has more of each.
 const MOST_DRAWN: usize = 6;
@@ -16,9 +15,7 @@ const MOST_BARS: usize = 5;
 
 /// Bars for each of the worst windows, worst first; each knows where it lies, so that a page opens its timeline there.
 pub(super) fn figure(measured: &[Measured<'_>]) -> Option<Figure> {
-    let mut all: Vec<(&Measured<'_>, &Moment)> =
-        measured.iter().flat_map(|one| one.moments.iter().map(move |moment| (one, moment))).collect();
-    all.sort_by_key(|(_, moment)| (Reverse(moment.loss_ns), moment.at_ns));
+    let mut all = worst_first(measured);
     let of = all.len() as u64;
     all.truncate(MOST_DRAWN);
     let (_, worst) = all.first()?;

@@ -1,9 +1,8 @@
 //! The worst moments, with the causes of each.
 
-use super::super::measure::Measured;
+use super::super::measure::{Measured, worst_first};
 use super::{cause, keys};
 use base::{Table, TableSpec, shown, table};
-use std::cmp::Reverse;
 
 /// The worst windows of one length.
 pub(super) const MOMENTS: TableSpec = table! {
@@ -18,9 +17,7 @@ pub(super) const MOMENTS: TableSpec = table! {
 
 pub(super) fn moments(measured: &[Measured<'_>]) -> Table {
     let mut table = Table::new(&MOMENTS);
-    let mut all: Vec<_> = measured.iter().flat_map(|one| one.moments.iter().map(move |moment| (one, moment))).collect();
-    all.sort_by_key(|(_, moment)| Reverse(moment.loss_ns));
-    for (one, moment) in all {
+    for (one, moment) in worst_first(measured) {
         for (named, loss_ns) in &moment.causes {
             let mut row = keys(one);
             row.extend([moment.at_ns, moment.length_ns, *loss_ns].map(Into::into));

@@ -1,0 +1,155 @@
+//! The screen on a terminal: keys in, changed lines out. The terminal is put back however this ends: by `q`, a signal, an error, a panic, a
+//! connection that is lost.
+
+use super::observe::Frame;
+use super::screen::{Key, Line, Look, Screen, Wish};
+use crossterm::cursor::{Hide, MoveTo, Show};
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, poll, read};
+use crossterm::style::{Attribute, Print, SetAttribute};
+use crossterm::terminal::{
+    Clear, ClearType, DisableLineWrap, EnableLineWrap, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
+    enable_raw_mode, size,
+};
+use crossterm::{execute, queue};
+use std::io::{self, Write, stdout};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How often is looked whether a signal has come.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Of a terminal that says nothing of its size, as one behind a serial line or a program: that of the first ones.
+const UNTOLD_SIZE: (u16, u16) = (80, 24);
+
+/// Shows intervals of `every` as `observe` gives them, with the time of their end in words from `now`, until `q`, Ctrl-C or `stop`.
+///
+/// # Errors
+/// If the terminal refuses, or `observe` does.
+pub fn show(
+    screen: &mut Screen,
+    mut every: Duration,
+    mut observe: impl FnMut() -> anyhow::Result<Frame>,
+    now: impl Fn() -> String,
+    stop: &AtomicBool,
+) -> anyhow::Result<()> {
+    let _terminal = Taken::take()?;
+    let (mut drawn, mut due) = (Drawn::default(), Instant::now() + every);
+    drawn.draw(screen)?;
+    while !stop.load(Ordering::Relaxed) {
+        if Instant::now() >= due {
+            screen.push(observe()?, now());
+            // After a stop of the program (Ctrl-Z) nothing is caught up on.
+            due = (due + every).max(Instant::now());
+            drawn.draw(screen)?;
+        }
+        if !poll(due.saturating_duration_since(Instant::now()).min(LOOK_EVERY))? {
+            continue;
+        }
+        let wish = match read()? {
+            Event::Key(key) if key.kind != KeyEventKind::Release => match key_of(key) {
+                Pressed::Key(key) => screen.key(key),
+                Pressed::Interrupt => Some(Wish::Quit),
+                Pressed::Nothing => None,
+            },
+            _ => None,
+        };
+        match wish {
+            Some(Wish::Quit) => break,
+            Some(Wish::Every(asked)) => (every, due) = (asked, Instant::now() + asked),
+            None => {}
+        }
+        drawn.draw(screen)?;
+    }
+    Ok(())
+}
+
+enum Pressed {
+    Key(Key),
+    Interrupt,
+    Nothing,
+}
+
+fn key_of(key: KeyEvent) -> Pressed {
+    if key.modifiers.contains(KeyModifiers::CONTROL) {
+        return if key.code == KeyCode::Char('c') { Pressed::Interrupt } else { Pressed::Nothing };
+    }
+    Pressed::Key(match key.code {
+        KeyCode::Char(letter) => Key::Letter(letter),
+        KeyCode::Up => Key::Up,
+        KeyCode::Down => Key::Down,
+        KeyCode::Left => Key::Left,
+        KeyCode::Right => Key::Right,
+        KeyCode::PageUp => Key::PageUp,
+        KeyCode::PageDown => Key::PageDown,
+        KeyCode::Home => Key::Home,
+        KeyCode::End => Key::End,
+        KeyCode::Enter => Key::Enter,
+        KeyCode::Esc => Key::Escape,
+        KeyCode::Backspace => Key::Backspace,
+        _ => return Pressed::Nothing,
+    })
+}
+
+/// What is on the terminal: only lines that differ are drawn again, which readers of screens and slow connections thank us for.
+#[derive(Default)]
+struct Drawn {
+    size: (u16, u16),
+    lines: Vec<Line>,
+}
+
+impl Drawn {
+    fn draw(&mut self, screen: &mut Screen) -> io::Result<()> {
+        let size = match size()? {
+            (0, _) | (_, 0) => UNTOLD_SIZE,
+            size => size,
+        };
+        let lines = screen.lines(size.0.into(), size.1.into());
+        let mut out = stdout().lock();
+        if size != self.size {
+            queue!(out, Clear(ClearType::All))?;
+            (self.size, self.lines) = (size, Vec::new());
+        }
+        for (at, line) in lines.iter().enumerate().filter(|(at, line)| self.lines.get(*at) != Some(line)) {
+            let look = match line.look {
+                Look::Plain => Attribute::Reset,
+                Look::Reversed => Attribute::Reverse,
+                Look::Bold => Attribute::Bold,
+                Look::Dim => Attribute::Dim,
+            };
+            queue!(out, MoveTo(0, at as u16), SetAttribute(look), Print(&line.text), SetAttribute(Attribute::Reset))?;
+            queue!(out, Clear(ClearType::UntilNewLine))?;
+        }
+        self.lines = lines;
+        out.flush()
+    }
+}
+
+/// The terminal while it is ours.
+struct Taken;
+
+impl Taken {
+    fn take() -> io::Result<Self> {
+        enable_raw_mode()?;
+        let taken = Self;
+        // The message of a panic would be lost with the screen that it is printed on.
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            give_back();
+            before(panic);
+        }));
+        execute!(stdout(), EnterAlternateScreen, Hide, DisableLineWrap)?;
+        Ok(taken)
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        give_back();
+    }
+}
+
+/// A terminal that is gone cannot be put back, and need not be.
+fn give_back() {
+    let _ = execute!(stdout(), EnableLineWrap, Show, LeaveAlternateScreen);
+    let _ = disable_raw_mode();
+}
