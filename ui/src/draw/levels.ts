@@ -4,7 +4,10 @@
  */
 import type { LevelsData } from "../data/types";
 
-export const COLUMN = 300;
+const COLUMN = 300;
+/** Of more than a few, so that four fit a screen. */
+const NARROW = 210;
+const FEW = 3;
 export const GAP = 22;
 export const BOX = 34;
 /** Height of the arrows below a box. */
@@ -25,6 +28,8 @@ const THICK = 9;
 export interface Places {
   width: number;
   height: number;
+  /** Of one column. */
+  column: number;
   /** Of all columns together. */
   columns: number;
   ground: number;
@@ -33,14 +38,15 @@ export interface Places {
 }
 
 export function placesOf({ columns, time }: LevelsData): Places {
-  const across = Math.max(1, columns.length) * (COLUMN + GAP) - GAP;
+  const column = columns.length > FEW ? NARROW : COLUMN;
+  const across = Math.max(1, columns.length) * (column + GAP) - GAP;
   const width = Math.max(across + ACROSS + VMM, 2 * KEY_WIDTH);
   const storeys = Math.max(1, ...columns.map((column) => column.storeys.length));
   const ground = HEAD + storeys * (BOX + FALL);
   const keysALine = Math.max(1, Math.floor(width / KEY_WIDTH));
   const bar = ground + BOX + 34;
   const height = bar + BAR + 10 + Math.ceil(time.length / keysALine) * KEY;
-  return { width, height, columns: across, ground, bar, keysALine };
+  return { width, height, column, columns: across, ground, bar, keysALine };
 }
 
 /** How thick an arrow is: by the logarithm of its rate, over four decades. */

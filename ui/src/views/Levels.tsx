@@ -6,7 +6,6 @@ import {
   arrow,
   BAR,
   BOX,
-  COLUMN,
   FALL,
   GAP,
   KEY,
@@ -27,7 +26,7 @@ const BOLD = { "font-weight": 600 };
 
 export function Levels({ title, levels }: { title: string; levels: LevelsData }) {
   const places = placesOf(levels);
-  const { width, height, columns, ground } = places;
+  const { width, height, column: columnWidth, columns, ground } = places;
   const own = levels.ground;
   // Where exits were not recorded, that nothing was seen in KVM says nothing.
   const known = (share: number) => (share === 0 && own.to_vmm_per_s === null ? "not known" : percent(share));
@@ -42,7 +41,7 @@ export function Levels({ title, levels }: { title: string; levels: LevelsData })
         aria-label={title}
       >
         {levels.columns.map((column, i) => {
-          const x = i * (COLUMN + GAP);
+          const x = i * (columnWidth + GAP);
           const top = (at: number) => ground - (column.storeys.length - at) * (BOX + FALL);
           return (
             <g key={column.title}>
@@ -53,7 +52,7 @@ export function Levels({ title, levels }: { title: string; levels: LevelsData })
                 </tspan>
               </text>
               {column.storeys.map((storey, at) => {
-                const wide = COLUMN - LANE * at;
+                const wide = columnWidth - LANE * at;
                 const below = column.storeys[at + 1];
                 return (
                   <g key={storey.level}>

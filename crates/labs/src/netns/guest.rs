@@ -106,14 +106,17 @@ impl Guest {
             if said().any(|line| line == FORWARDS) {
                 return Ok(());
             }
-            let end = || console.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("nothing").to_owned();
+            // A kernel that stops says why first, and ends with addresses.
+            let stopped = || console.lines().map(str::trim).find(|line| line.contains("Kernel panic"));
+            let last = || console.lines().map(str::trim).rfind(|line| !line.is_empty());
+            let end = || stopped().or_else(last).unwrap_or("nothing").to_owned();
             let why = match said().find_map(|line| line.strip_prefix(FAILED)) {
                 Some(why) => why.to_owned(),
                 None if has_ended => {
-                    format!("QEMU ended {}; its console ends with: {}", self.qemu.complaint(), end())
+                    format!("QEMU ended {}; its console says: {}", self.qemu.complaint(), end())
                 }
                 None if since.elapsed() > BOOTS => {
-                    format!("it does not forward after {} s; its console ends with: {}", BOOTS.as_secs(), end())
+                    format!("it does not forward after {} s; its console says: {}", BOOTS.as_secs(), end())
                 }
                 None if stop.load(Ordering::Relaxed) => "stopped".to_owned(),
                 None => {

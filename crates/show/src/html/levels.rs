@@ -19,6 +19,9 @@ use std::fmt::{Result, Write};
 
 /// Of a column and of the room between two, in pixels.
 const WIDTH: f64 = 300.0;
+/// Of more than [`FEW`], so that four fit a screen.
+const NARROW: f64 = 210.0;
+const FEW: usize = 3;
 const GAP: f64 = 22.0;
 /// Of a box, and of the arrows below it.
 const BOX: f64 = 34.0;
@@ -44,8 +47,9 @@ const THICK: f64 = 9.0;
 
 pub(super) fn render(title: &str, levels: &Levels, out: &mut String) -> Result {
     let count = levels.columns.len().max(1) as f64;
-    let columns = count * (WIDTH + GAP) - GAP;
-    let width = (columns.max(WIDTH) + ACROSS + VMM).max(2.0 * KEY_WIDTH);
+    let column_width = if levels.columns.len() > FEW { NARROW } else { WIDTH };
+    let columns = count * (column_width + GAP) - GAP;
+    let width = (columns + ACROSS + VMM).max(2.0 * KEY_WIDTH);
     let storeys = levels.columns.iter().map(|column| column.storeys.len()).max().unwrap_or(1);
     let ground = HEAD + storeys as f64 * (BOX + FALL);
     let keys_a_line = (width / KEY_WIDTH).floor().max(1.0) as usize;
@@ -57,7 +61,7 @@ pub(super) fn render(title: &str, levels: &Levels, out: &mut String) -> Result {
         Safe(title)
     )?;
     for (at, column) in levels.columns.iter().enumerate() {
-        machine(levels, column, at as f64 * (WIDTH + GAP), ground, out)?;
+        machine(levels, column, (at as f64 * (column_width + GAP), column_width), ground, out)?;
     }
     let own = &levels.ground;
     boxed((0.0, ground, columns), "handling_l1", &format!("{}: KVM", own.level), &own.words(own.kvm_share), out)?;
@@ -72,7 +76,7 @@ pub(super) fn render(title: &str, levels: &Levels, out: &mut String) -> Result {
 }
 
 /// A column, from its name down to the arrows that reach the ground.
-fn machine(levels: &Levels, column: &Column, x: f64, ground: f64, out: &mut String) -> Result {
+fn machine(levels: &Levels, column: &Column, (x, all): (f64, f64), ground: f64, out: &mut String) -> Result {
     let count = column.storeys.len();
     let top = |at: usize| ground - (count - at) as f64 * (BOX + FALL);
     write!(
@@ -83,7 +87,7 @@ fn machine(levels: &Levels, column: &Column, x: f64, ground: f64, out: &mut Stri
         Safe(&column.about)
     )?;
     for (at, storey) in column.storeys.iter().enumerate() {
-        let (y, width) = (top(at), if at == 0 { WIDTH } else { WIDTH - LANE * at as f64 });
+        let (y, width) = (top(at), all - LANE * at as f64);
         boxed((x, y, width), &storey.hue, &format!("{} guest", storey.level), &percent(storey.share), out)?;
         let below = column.storeys.get(at + 1);
         let outer = below.map_or(levels.ground.level.as_str(), |storey| storey.level.as_str());
