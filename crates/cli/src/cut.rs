@@ -13,7 +13,6 @@
 //! A trace that nothing relates to the axis counts from its own first event.
 
 use crate::arguments::{Recordings, instant, is_dash};
-use crate::tree;
 use analysis::Input;
 use analysis::facts::ledger::line;
 use analysis::facts::walk::cut_from;
@@ -118,7 +117,7 @@ impl Cut {
                 | PartKind::Hibernation
                 | PartKind::Counts
                 | PartKind::Notes => {
-                    tree::copy(&recording.root, &from, &to)?;
+                    process::carry::copy(&recording.root, &from, &to)?;
                 }
             }
             problems.iter().for_each(|problem| complain(&anyhow::Error::msg(problem.text.clone())));

@@ -4,12 +4,12 @@
 //! with all machines and parts, which `report` puts on one axis of time.
 
 use crate::arguments::{DestinationOptions, Stdin, opened};
-use crate::tree;
 use anyhow::bail;
 use base::number::many;
 use base::recording::{Error, Machine, ParentLink, PartState, Recording, join};
 use base::utc::Utc;
 use clap::Args;
+use process::carry;
 use process::exit::{Exit, WrongUse, complain, print};
 use process::interrupt::Interrupt;
 use std::path::PathBuf;
@@ -53,8 +53,8 @@ impl Join {
         let draft = interrupt.draft(&destination)?;
         for (part, from) in joined.recording.parts.iter().zip(&joined.from) {
             // What a recorder may still be writing is copied: a link would change with it.
-            let carry = if part.state == PartState::Complete { tree::link_or_copy } else { tree::copy };
-            carry(&from.root, &from.path, &draft.part(&part.path)?)?;
+            let carried = if part.state == PartState::Complete { carry::link_or_copy } else { carry::copy };
+            carried(&from.root, &from.path, &draft.part(&part.path)?)?;
         }
         let titles: Vec<String> = recordings.iter().map(Recording::title).collect();
         let tool = format!("kvmscope join {}: {}", env!("CARGO_PKG_VERSION"), titles.join(", "));

@@ -26,7 +26,6 @@ mod join;
 mod lab;
 mod man;
 mod pack;
-mod page;
 mod plan;
 mod record;
 mod report;
@@ -36,7 +35,6 @@ mod serve;
 mod slim;
 mod snapshot;
 mod top;
-mod tree;
 mod undo;
 
 use base::plain::{misleads, plain_lines};

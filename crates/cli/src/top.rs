@@ -8,7 +8,6 @@
 
 use crate::arguments::{Answered, length};
 use crate::completed::vms;
-use crate::page::PageOptions;
 #[cfg(feature = "full")]
 use ::top::Screen;
 use ::top::{Frame, Observer, Options, text};
@@ -17,9 +16,9 @@ use base::Utc;
 use base::recording::Recording;
 use clap::{Args, ValueHint};
 use lab::tracefs::find_vm;
-use process::Staging;
 use process::exit::{Exit, WrongUse};
 use process::interrupt::Interrupt;
+use process::{PageOptions, Staging};
 #[cfg(feature = "full")]
 use std::io::IsTerminal;
 use std::io::Write;

@@ -9,10 +9,10 @@
 
 use super::html::HtmlOptions;
 use super::{is_dash, named};
-use crate::page::PageOptions;
 use base::recording::Recording;
 use base::{Problem, Section, Severity};
 use clap::{Args, ValueHint};
+use process::PageOptions;
 use process::Staging;
 use process::exit::{Exit, WrongUse};
 use process::interrupt::Interrupt;

@@ -35,7 +35,7 @@ const ARROW: f64 = 20.0;
 const WORDS: f64 = 34.0;
 /// The arrow to the VMM, and its box.
 const ACROSS: f64 = 78.0;
-const VMM: f64 = 122.0;
+const VMM: f64 = 140.0;
 /// The bar of all time.
 const BAR: f64 = 26.0;
 /// An entry of the bar's legend, in a line of its own.

@@ -34,7 +34,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("crates/testing", &[]),
     ("crates/lab", &["base", "host", "trace"]),
     ("crates/labs", &["base", "host", "lab", "trace"]),
-    ("crates/process", &["analysis", "base", "lab"]),
+    ("crates/process", &["analysis", "base", "lab", "show"]),
     ("channel/ring", &[]),
     ("channel/bench", &["base", "channel", "host", "lab", "labs"]),
     (

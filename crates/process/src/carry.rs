@@ -7,12 +7,18 @@ use std::path::Path;
 
 /// Copies the part at `from` of the recording at `root`, a file or a directory with all that is in it. What is no file of the recording
 /// is refused.
-pub(crate) fn copy(root: &Path, from: &Path, to: &Path) -> anyhow::Result<()> {
+///
+/// # Errors
+/// By the file that cannot be read, or is none of the recording.
+pub fn copy(root: &Path, from: &Path, to: &Path) -> anyhow::Result<()> {
     carry(root, from, to, |from, to| std::fs::copy(from, to).map(drop))
 }
 
 /// The same, without using space where both places are on one file system: nothing in a recording is written again.
-pub(crate) fn link_or_copy(root: &Path, from: &Path, to: &Path) -> anyhow::Result<()> {
+///
+/// # Errors
+/// Those of [`copy`].
+pub fn link_or_copy(root: &Path, from: &Path, to: &Path) -> anyhow::Result<()> {
     carry(root, from, to, |from, to| std::fs::hard_link(from, to).or_else(|_| std::fs::copy(from, to).map(drop)))
 }
 

@@ -7,7 +7,7 @@ use std::io::IsTerminal;
 /// Options of the page.
 #[derive(Args)]
 #[command(next_help_heading = "Text output")]
-pub(crate) struct PageOptions {
+pub struct PageOptions {
     /// Width of the text in columns [default: $COLUMNS, else that of the terminal, else 100]
     #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(50..=1000))]
     width: Option<u16>,
@@ -25,7 +25,7 @@ enum Colour {
 
 impl PageOptions {
     /// The page that stdout is.
-    pub(crate) fn page(&self) -> show::text::Page {
+    pub fn page(&self) -> show::text::Page {
         let terminal = std::io::stdout().is_terminal();
         let of_terminal = || terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| width.0);
         let variable = |name: &str| std::env::var_os(name);
