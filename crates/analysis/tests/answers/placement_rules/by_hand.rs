@@ -258,3 +258,46 @@ fn of_a_real_time_vcpu_and_its_helpers_the_helpers_go() {
     assert!(!told.fix.iter().any(|line| line.starts_with("virsh vcpupin")), "{:?}", told.fix);
     assert!(!of(0).evidence.iter().any(|seen| seen.what.contains("SCHED_FIFO")));
 }
+
+#[test]
+fn a_set_without_a_choice_is_behind_the_caches_of_its_cpus() {
+    let of = |cpus: &str| {
+        let mut machine = used();
+        machine
+            .topology
+            .cpus
+            .iter_mut()
+            .for_each(|(cpu, about)| (about.node, about.last_cache) = (Some(0), Some(cpu / 4)));
+        machine.threads = vec![thread(Role::Vcpu(0), 11, cpus, 0.9, 0.0), thread(Role::Vcpu(1), 12, cpus, 0.9, 0.0)];
+        machine.threads[1].last_cpu = Some(fact(4));
+        machine.domains = vec![Domain { name: "web".into(), vcpus: Some(2), ..Domain::default() }];
+        refill(&mut machine);
+        found("PLC-CACHE", machine)
+    };
+    let told = of("0,4").expect("PLC-CACHE");
+    assert_eq!(told.title, "the vCPUs of web are behind 2 last-level caches; they fit behind one");
+    assert!(!told.changes.is_empty(), "{:?}", told.fix);
+    assert!(of("0-1,4-5").is_none(), "the scheduler has a choice");
+}
+
+#[test]
+fn a_main_loop_that_carries_packets_is_told_with_what_has_the_kernel_carry_them() {
+    let of = |driver: &str| {
+        let mut machine = used();
+        machine.threads[2] = thread(Role::Emulator, 10, "2-3", 0.97, 0.0);
+        let card = host::machine::Interface {
+            name: "net0".into(),
+            kind: "bridge".into(),
+            model: Some("virtio".into()),
+            driver: Some(driver.into()),
+            ..Default::default()
+        };
+        machine.domains[0].interfaces.push(card);
+        refill(&mut machine);
+        found("PLC-MAINLOOP", machine).expect("PLC-MAINLOOP")
+    };
+    let told = of("qemu");
+    assert!(told.title.ends_with("and carries the packets of net0"), "{}", told.title);
+    assert_eq!(told.fix[0], "virsh edit web   # <model type='virtio'/> and <driver name='vhost'/>");
+    assert!(!of("vhost").title.contains("carries"));
+}

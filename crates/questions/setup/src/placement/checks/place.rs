@@ -4,6 +4,7 @@ use super::starved::with_victims;
 use crate::placement::culprits::{Reporter, Verdict, cpus_named, frequent, name as named, starves};
 use crate::placement::model::{BUSY, Demand, Model};
 use crate::placement::proposal::{Subject, What};
+use crate::placement::solver::Kind;
 use base::number::{bytes, list, many, percent};
 use base::shell::quoted;
 use base::{CpuSet, Evidence, Severity};
@@ -170,8 +171,12 @@ pub(crate) fn helpers(model: &Model) -> Vec<Hit> {
         if let Some((nodes, _)) = &domain.memory_nodes {
             hit = hit.seen(format!("its memory is bound to node {nodes}"), "libvirt, numatune");
         }
-        hit.fix
-            .push("kvmscope check --json   # table proposal: placements with the helpers near their vCPUs".to_owned());
+        hit.changes = model.proposal.part(|unit, of| unit.kind == Kind::Helpers && of.vm == domain.name);
+        if hit.changes.is_empty() {
+            hit.fix.push(
+                "kvmscope check --json   # table proposal: placements with the helpers near their vCPUs".to_owned(),
+            );
+        }
         hits.push(hit);
     }
     hits
