@@ -4,7 +4,7 @@ use crate::attribution::is_monotonic;
 use base::datapath::DatapathRuns;
 use base::recording::{PartKind, Recording};
 use base::{Clock, Level, Problem};
-use host::polled::{flows, pmd, testpmd, traffic};
+use host::polled::{flows, forwarders, pmd, testpmd, traffic};
 use std::collections::BTreeMap;
 use std::io::Read;
 
@@ -39,6 +39,8 @@ pub struct Printed {
     pub testpmd: testpmd::Testpmd,
     /// Intervals of a traffic generator.
     pub traffic: Vec<traffic::Traffic>,
+    /// Ports of other programs that forward packets or make them.
+    pub forwarders: Vec<forwarders::Port>,
 }
 
 impl Printed {
@@ -47,7 +49,8 @@ impl Printed {
         let last: BTreeMap<Option<u32>, _> = pmd::read(&text).into_iter().map(|thread| (thread.cpu, thread)).collect();
         let pmds = last.into_values().collect();
         let queues = host::paste::receive_queues(&path, &text);
-        Self { machine: machine.to_owned(), path, pmds, queues, flows, testpmd, traffic }
+        let forwarders = forwarders::read(&text);
+        Self { machine: machine.to_owned(), path, pmds, queues, flows, testpmd, traffic, forwarders }
     }
 }
 

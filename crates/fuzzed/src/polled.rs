@@ -1,7 +1,7 @@
 //! Any text as what Open vSwitch and testpmd print of the packets they forward.
 
 use crate::room::Room;
-use host::polled::{flows, pmd, ports, testpmd};
+use host::polled::{flows, forwarders, pmd, ports, testpmd};
 
 /// Panics where a promise is broken by these bytes.
 pub fn polled(_room: &Room, bytes: &[u8]) {
@@ -13,5 +13,9 @@ pub fn polled(_room: &Room, bytes: &[u8]) {
     let lines = text.lines().count();
     assert!(flows::read(&text).len() <= lines && ports::read(&text).len() <= lines, "more than there are lines");
     assert!(testpmd::read(&text).accounts <= lines, "more accounts than lines");
+    for port in forwarders::read(&text) {
+        let shares = (0..port.lost.len()).filter_map(|at| port.share(at));
+        assert!(shares.into_iter().all(|share| (0.0..=1.0).contains(&share)), "more lost than came");
+    }
     ports::of_interface(&text);
 }

@@ -87,6 +87,7 @@ struct Event {
 enum Mended {
     Joined,
     Comma,
+    Unnamed,
 }
 
 #[derive(Default)]
@@ -101,6 +102,7 @@ struct Excerpt {
     taken: usize,
     joined: usize,
     commas: usize,
+    unnamed: usize,
 }
 
 impl Excerpt {
@@ -119,6 +121,7 @@ impl Excerpt {
     fn take(&mut self, event: Event) {
         self.joined += usize::from(event.mended == Some(Mended::Joined));
         self.commas += usize::from(event.mended == Some(Mended::Comma));
+        self.unnamed += usize::from(event.mended == Some(Mended::Unnamed));
         self.taken = event.lines;
         self.latest = self.latest.max(event.time);
         self.times.push(event.time);
@@ -132,6 +135,12 @@ impl Excerpt {
         }
         if self.commas > 0 {
             mended.push("times with a decimal comma were read".to_owned());
+        }
+        if self.unnamed > 0 {
+            mended.push(
+                "no thread is named: events on one CPU were taken for those of one thread, numbered by its CPU"
+                    .to_owned(),
+            );
         }
         let backwards = self.times.windows(2).filter(|pair| pair[0] > pair[1]).count();
         if backwards >= 2 && self.times.is_sorted_by(|one, next| one >= next) {
@@ -148,6 +157,10 @@ impl Excerpt {
 /// The event at a line: as it stands, with its comma, or with the lines behind that belong to it.
 fn event(lines: &[Line], at: usize) -> Option<Event> {
     let line = &lines[at];
+    if let Some((time, text)) = unnamed(&line.text) {
+        let line = Line { number: line.number, text };
+        return Some(Event { line, time, lines: 1, mended: Some(Mended::Unnamed) });
+    }
     let (time, text, comma) = match told(&line.text) {
         Told::Event(time) => (Some(time), line.text.clone(), false),
         _ => match with_point(&line.text) {
@@ -178,6 +191,22 @@ fn event(lines: &[Line], at: usize) -> Option<Event> {
         (false, false) => None,
     };
     Some(Event { line: Line { number: line.number, text }, time, lines: taken, mended })
+}
+
+/// The line with a thread in place of the one that `perf script -F cpu,time,event,trace` leaves out: `[001] 770.850287: kvm:kvm_exit: ..`.
+/// Without switches of tasks nothing else is on that CPU between two events of KVM's.
+fn unnamed(text: &str) -> Option<(u64, String)> {
+    let bare = text.trim_start();
+    let (cpu, rest) = bare.strip_prefix('[')?.split_once(']')?;
+    let is_cpu = cpu.len() >= 3 && cpu.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_cpu || !rest.split_once(": ")?.1.trim_start().starts_with("kvm:") {
+        return None;
+    }
+    let text = format!("unnamed-{} {bare}", cpu.parse::<u32>().ok()?.checked_add(1)?);
+    match told(&text) {
+        Told::Event(time) => Some((time, text)),
+        _ => None,
+    }
 }
 
 /// Lines that one event was wrapped into: `kvm_exit` of Linux 6.12 has 200 letters, mails have 70 in a line.
@@ -238,6 +267,19 @@ fn is_header(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_without_a_thread_has_that_of_its_cpu() {
+        let (time, text) = unnamed("    [001]   770.850287:     kvm:kvm_entry: vcpu 0, rip 0x100146").unwrap();
+        assert_eq!((time, text.starts_with("unnamed-2 [001] ")), (770_850_287_000, true));
+        for other in [
+            "[001] 770.850287: sched:sched_switch: x",
+            "[ 1.000001] kvm:x: y",
+            "qemu-1 [001] 1.000001: kvm:kvm_exit: x",
+        ] {
+            assert_eq!(unnamed(other), None);
+        }
+    }
     use crate::normal::Normal;
     use crate::split::split;
 

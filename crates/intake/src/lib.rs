@@ -17,6 +17,7 @@ mod guest;
 mod normal;
 mod numbered;
 mod origin;
+mod printable;
 mod recordings;
 mod results;
 mod signs;

@@ -9,6 +9,7 @@
 //! (byte order mark); RFC 3676, 4.5 (quotations of mails); GNU diffutils manual, 2.2.2 (unified format).
 
 use crate::numbered::unnumber;
+use crate::printable;
 use crate::wrapped;
 use std::borrow::Cow;
 
@@ -38,8 +39,9 @@ impl Normal {
         let is_recoded = matches!(text, Cow::Owned(_));
         let marked = text.starts_with('\u{feff}');
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-        let bare = without_markup(text);
-        let changed = marked || is_recoded || matches!(bare, Cow::Owned(_));
+        let unfolded = printable::decoded(text);
+        let bare = without_markup(&unfolded);
+        let changed = marked || is_recoded || matches!(bare, Cow::Owned(_)) || matches!(unfolded, Cow::Owned(_));
         let mut normal = Self { lines: Vec::new(), changed };
         for (line, number) in bare.split('\n').zip(1..) {
             let line = line.strip_suffix('\r').unwrap_or(line);

@@ -89,18 +89,47 @@ pub(crate) fn migration(lines: &[Line], at: usize) -> Option<usize> {
             || name.is_some_and(|name| name.len() < 40 && name.split_whitespace().count() <= 4)
             || text.starts_with('{')
     };
-    let mut last = end(lines, at, |line| is_pair(line) || is_sign(line));
+    // Another task begins another migration.
+    let goes_on = |line: &Line| is_pair(line) || is_sign(line) || is_of_task(&line.text);
+    let anew = |from: usize, to: usize| {
+        let begins = |place: &usize| {
+            lines[*place].text.contains(" starting migration of VM ") && lines[at + 1..*place].iter().any(is_sign)
+        };
+        (from..to).find(begins)
+    };
+    let mut last = end(lines, at, goes_on);
     loop {
+        if let Some(next) = anew(at + 1, last) {
+            let written = (at..next).rev().find(|place| !lines[*place].text.trim().is_empty());
+            return Some(written.map_or(next, |place| place + 1));
+        }
         let written = |from: usize| (from..lines.len()).find(|place| !lines[*place].text.trim().is_empty());
         let is_memory = !is_begin || lines[at + 1..last].iter().any(is_sign);
         let Some(next) = written(last).filter(|_| is_memory) else { return is_memory.then_some(last) };
         let asks = ["info migrate_parameters", "info migrate_capabilities"];
         let asks = asks.iter().any(|command| lines[next].text.contains(command));
-        let behind =
-            written(next + 1).filter(|behind| asks || is_left_out(&lines[next].text) && is_sign(&lines[*behind]));
+        // The same program goes on with the word that its lines begin with.
+        let first = |line: &Line| line.text.split_whitespace().next().map(str::to_owned);
+        let is_same =
+            |behind: usize| first(&lines[behind]).is_some_and(|word| word.len() > 8 && Some(word) == first(&lines[at]));
+        let behind = written(next + 1)
+            .filter(|behind| asks || is_left_out(&lines[next].text) && (is_sign(&lines[*behind]) || is_same(*behind)));
         let Some(behind) = behind else { return Some(last) };
-        last = end(lines, behind, |line| is_pair(line) || is_sign(line));
+        last = end(lines, behind, goes_on);
     }
+}
+
+/// What a task of Proxmox prints of disks between its dated lines, and the dated ones.
+fn is_of_task(text: &str) -> bool {
+    let text = text.trim_start();
+    let is_dated = || {
+        let mut words = text.split(' ');
+        let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        let parts =
+            |word: Option<&str>, by: char| word.map_or(0, |word| word.split(by).filter(|part| is_number(part)).count());
+        parts(words.next(), '-') == 3 && parts(words.next(), ':') == 3
+    };
+    is_of_disk(text) || text.starts_with("drive-") || text.starts_with("all 'mirror' jobs") || is_dated()
 }
 
 /// Whether a line of a task of Proxmox is of a disk that it copies.
@@ -183,6 +212,7 @@ pub(crate) fn counts(lines: &[Line], at: usize) -> Option<usize> {
             || is_row_of_batch(&line.text)
             || is_head_of_prof(&line.text)
             || is_of_kvmexit(&line.text)
+            || is_head_of_csv(&line.text)
             || ["kvm:", "%Total", OF_DEBUGFS].iter().any(|sign| line.text.contains(sign))
     };
     lines[at..end].iter().any(has_rows).then_some(end)
@@ -276,6 +306,7 @@ fn is_counts(text: &str) -> bool {
         ["kvm statistics - ", "Performance counter stats for", "Analyze events for", "Total Samples:"];
     let text = text.trim();
     HEADS.iter().any(|head| text.starts_with(head))
+        || is_head_of_csv(text)
         || text.contains("VM-EXIT") && text.contains("Samples")
         || text.starts_with("Event ") && text.contains("%Total")
         || is_head_of_prof(text)
@@ -284,6 +315,13 @@ fn is_counts(text: &str) -> bool {
         || is_row_of_batch(text)
         || text.starts_with(OF_DEBUGFS)
         || text.starts_with("==> ") && text.contains(OF_DEBUGFS)
+}
+
+/// `timestamp,exits,halt_exits,..` of `kvm_stat -l -c`.
+fn is_head_of_csv(text: &str) -> bool {
+    let mut names = text.split(',').map(str::trim);
+    names.next().is_some_and(|first| first.eq_ignore_ascii_case("timestamp"))
+        && names.any(|name| name.starts_with("kvm_") || OF_KVM.iter().any(|known| known.trim_end_matches(':') == name))
 }
 
 /// `exit_reason calls total(us) min(us)` of perf-prof.

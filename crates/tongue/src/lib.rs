@@ -8,12 +8,13 @@
 //! The table with its sources is tongue.tsv.
 
 pub mod bootloader;
+mod by_command;
 mod proxmox;
 
 use base::shell::quoted;
 use base::{CpuSet, Finding};
 use host::Machine;
-use host::machine::{Domain, Manager, Role, unit_of};
+use host::machine::{Domain, Manager, Role};
 
 /// What a line of libvirt says, and the same for the others.
 struct Phrase {
@@ -112,14 +113,17 @@ pub fn translated(machine: &Machine, finding: &mut Finding) {
         *lines = said;
     }
     // Where both ways are one setting of the manager, the way back is what it had.
-    if !finding.undo.is_empty() && finding.undo.iter().all(|line| finding.fix.contains(line)) {
-        let manager = own_words.first().and_then(|name| domains.iter().find(|(known, _)| known == name));
-        finding.undo = manager.map_or_else(Vec::new, |(name, speaker)| {
-            vec![
-                speaker
-                    .spoken(&format!("virsh edit {name}   # these fields as they were: note them before the change")),
-            ]
-        });
+    let manager = own_words.first().and_then(|name| domains.iter().find(|(known, _)| known == name));
+    let (ways, back) = (&finding.fix, &mut finding.undo);
+    if back.iter().any(|line| ways.contains(line)) {
+        let had = |(name, speaker): &(String, Speaker<'_>)| {
+            speaker.spoken(&format!("virsh edit {name}   # these fields as they were: note them before the change"))
+        };
+        let had = manager.map(had);
+        let is_way = |line: &String| ways.contains(line);
+        back.iter_mut().filter(|line| is_way(line)).for_each(|line| had.iter().for_each(|had| line.clone_from(had)));
+        back.retain(|line| !is_way(line));
+        back.dedup();
     }
     // A pod's pins are not ours to set: nothing is applied that its manager does not know of.
     let is_pods = |change: &base::Change| {
@@ -198,7 +202,13 @@ pub fn translated(machine: &Machine, finding: &mut Finding) {
                 format!("# until the VM stops: limits.cpu of {program} pins vCPUs alone, one to each CPU of its list")
             }
         }),
-        Manager::Libvirt | Manager::Qemu => None,
+        Manager::Monitor { program } => {
+            Some(format!("# until the VM stops: what starts {program} is to bind its threads anew"))
+        }
+        Manager::Qemu => Some(
+            "# until QEMU ends: what starts it is to bind its threads anew, which have other numbers then".to_owned(),
+        ),
+        Manager::Libvirt => None,
     };
     let kept: Vec<String> = domains.iter().filter(is_bound).filter_map(keeps).collect();
     if let Some((name, speaker)) = told {
@@ -336,22 +346,7 @@ impl Speaker<'_> {
                 Some(rest) => format!("{program} {}", rest.replace("{name}", &own)),
                 None => incus.to_owned(),
             },
-            Manager::Qemu => {
-                let threads = || self.machine.threads_of(&self.domain.name);
-                let pid = threads().find_map(|thread| thread.pid);
-                let said = pid.map_or_else(|| qemu.to_owned(), |pid| qemu.replace("PID", &pid.to_string()));
-                let unit = threads().find_map(|thread| unit_of(thread.time_group.as_deref()?));
-                let said = unit.map_or_else(|| said.clone(), |unit| said.replace("UNIT", &quoted(unit)));
-                match said.split_once("   # ") {
-                    Some((options, comment)) if said.starts_with('-') => {
-                        format!("qemu-system-x86_64 {options} ...   # where {own} is started: {comment}")
-                    }
-                    None if said.starts_with('-') => {
-                        format!("qemu-system-x86_64 {said} ...   # where {own} is started")
-                    }
-                    _ => said,
-                }
-            }
+            Manager::Qemu | Manager::Monitor { .. } => self.by_command(line, qemu, comment),
             Manager::Libvirt => String::new(),
         };
         // Nova writes the definition anew, so nothing is to be kept in it.
@@ -368,7 +363,8 @@ impl Speaker<'_> {
             let told = line.split_once(&format!(" {name}='")).and_then(|(_, rest)| Some(rest.split_once('\'')?.0));
             said.replace(&format!("{{{name}}}"), told.unwrap_or("N"))
         });
-        said.replace("{comment}", &comment).replace("{value}", value)
+        let cpus = by_command::quota_cpus(value).map_or("0".to_owned(), |cpus| cpus.to_string());
+        said.replace("{comment}", &comment).replace("{value}", value).replace("{cpus}", &cpus)
     }
 }
 

@@ -22,7 +22,7 @@ fn every_manager_has_words_for_what_rules_type() {
     for (line, of_proxmox, of_kubevirt) in [
         (
             "virsh schedinfo db --live --config --set vcpu_quota=-1",
-            "qm set 102 --cpulimit 0   # now: qm config 102 | grep cpulimit",
+            "qm set 102 --cpulimit 0",
             "kubectl edit vm db -n shop   # spec.template.spec: domain.resources.limits.cpu",
         ),
         (
@@ -140,4 +140,56 @@ fn a_command_line_of_qemu_is_its_managers_to_write() {
     assert_eq!(of(Manager::Proxmox(102)), args);
     assert!(of(Manager::Incus { program: "lxc" }).starts_with("lxc config set db raw.qemu='-cpu host,hv-time'"));
     assert!(of(Manager::Qemu).starts_with("qemu-system-x86_64 -cpu"));
+}
+
+#[test]
+fn a_limit_of_time_goes_where_it_is_set_and_comes_back_as_it_was() {
+    let said = |line: &str, group: &str, file: &str, command: bool| {
+        let mut machine = Machine::default();
+        let mut thread = host::machine::Thread::new(Role::Vcpu(0), "CPU 0/KVM");
+        (thread.vm, thread.pid, thread.time_group) = (Some("db".into()), Some(7), Some(group.into()));
+        machine.threads.push(thread);
+        let fact = |file: &str| host::machine::Fact::new(1.5, format!("sys/fs/cgroup{group}/{file}"));
+        let quota = host::machine::Quota { cpus: fact(file), since_start: None, measured: None };
+        machine.quotas.insert(group.into(), quota);
+        let weight = host::machine::Fact::new(50, format!("sys/fs/cgroup/cpu{group}/cpu.shares"));
+        machine.weights.insert(group.into(), weight);
+        let domain = Domain { name: "db".into(), by_command: command, ..Domain::default() };
+        let manager = if command { Manager::Qemu } else { Manager::Proxmox(102) };
+        Speaker { machine: &machine, domain: &domain, manager }.spoken(line)
+    };
+    let (none, back) = (
+        "virsh schedinfo db --live --config --set global_quota=-1",
+        "virsh schedinfo db --live --config --set global_quota=150000   # with global_period=100000",
+    );
+    let unit = |line: &str| said(line, "/system.slice/vm.service", "cpu.max", true);
+    assert_eq!(
+        (unit(none), unit(back)),
+        (
+            "systemctl set-property --runtime vm.service CPUQuota=".to_owned(),
+            "systemctl set-property --runtime vm.service CPUQuota=150%".to_owned()
+        )
+    );
+    let file = |line: &str| said(line, "/firecracker/a", "cpu.max", true);
+    assert_eq!(
+        (file(none), file(back)),
+        (
+            "echo max > /sys/fs/cgroup/firecracker/a/cpu.max".to_owned(),
+            "echo 150000 100000 > /sys/fs/cgroup/firecracker/a/cpu.max".to_owned()
+        )
+    );
+    let proxmox = |line: &str| said(line, "/qemu.slice/102.scope", "cpu.max", false);
+    assert_eq!(
+        (proxmox(none), proxmox(back)),
+        ("qm set 102 --cpulimit 0".to_owned(), "qm set 102 --cpulimit 1.5".to_owned())
+    );
+    let shares = said("virsh schedinfo db --live --config --set cpu_shares=1024", "/a.service", "cpu.max", true);
+    assert_eq!(shares, "echo 1024 > /sys/fs/cgroup/cpu/a.service/cpu.shares");
+}
+
+#[test]
+fn a_translated_vm_gets_kvm_from_its_manager() {
+    let line = "virsh edit db   # <domain type='kvm'/>, from the next start";
+    assert_eq!(spoken(line, &Manager::Proxmox(102)), "qm set 102 --kvm 1   # from the next start");
+    assert_eq!(spoken(line, &Manager::Qemu), "qemu-system-x86_64 -accel kvm ...   # where db is started");
 }

@@ -15,6 +15,8 @@ pub enum Fault {
     Ended(u32),
     /// KVM_RUN failed: its error.
     Failed(u32),
+    /// The guest could deliver no exception any more, and its CPU shut down.
+    TripleFault,
     /// An instruction that KVM could not emulate.
     Emulation,
     /// An exception that KVM injected: its vector.
@@ -113,6 +115,7 @@ impl Fault {
                 let known = ERRORS.iter().find(|(number, _)| *number == errno);
                 known.map_or_else(|| format!("error {errno}"), |(_, name)| format!("error {errno} ({name})"))
             }
+            Fault::TripleFault => "triple fault".to_owned(),
             Fault::Emulation => "emulation failed".to_owned(),
             Fault::Injected(vector) => format!("{} injected", exception(vector)),
             Fault::Repeated => "no progress".to_owned(),
@@ -157,6 +160,10 @@ impl Faults {
     /// The guest stopped.
     #[inline]
     pub(crate) fn exit(&mut self, thread: usize, reason: Reason, rip: Option<u64>, now_ns: u64) {
+        if is_triple_fault(reason) {
+            let seen = self.note(thread, Fault::TripleFault, now_ns);
+            seen.rip = seen.rip.or(rip);
+        }
         if is_of_memory(reason) {
             self.memory_exit(thread, reason, rip, now_ns);
         } else if !self.runs.is_empty() {
@@ -217,6 +224,11 @@ impl Faults {
     }
 }
 
+/// Whether the guest's CPU shut down: a triple fault (Intel SDM vol. 3, appendix C, 2), SVM's SHUTDOWN (AMD APM vol. 2, 15.14.3, 0x7f).
+fn is_triple_fault(reason: Reason) -> bool {
+    matches!((reason.isa, reason.code), (Isa::Vmx, 2) | (Isa::Svm, 0x7f))
+}
+
 /// Whether exits for `reason` are about the guest's memory: EPT_VIOLATION, NPF. An EPT_MISCONFIG is an access to a device, which KVM
 /// emulates each time (`handle_ept_misconfig` in arch/x86/kvm/vmx/vmx.c, Linux 6.12).
 fn is_of_memory(reason: Reason) -> bool {
@@ -242,6 +254,16 @@ mod tests {
             faults.page_fault(0, 0xfee0_0000, turn);
         }
         assert_eq!(repeated(&faults), [(10, Some(0xfee0_0000))]);
+    }
+
+    #[test]
+    fn a_triple_fault_is_told_with_its_first_instruction() {
+        let mut faults = Faults::default();
+        for (turn, rip) in [0x1000, 0x2000].into_iter().enumerate() {
+            faults.exit(0, Reason { isa: Isa::Vmx, code: 2 }, Some(rip), turn as u64);
+        }
+        let all: Vec<_> = faults.all().map(|(_, fault, seen)| (fault, seen.count, seen.rip)).collect();
+        assert_eq!(all, [(Fault::TripleFault, 2, Some(0x1000))]);
     }
 
     #[test]

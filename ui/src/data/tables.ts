@@ -792,6 +792,20 @@ export const TABLES = {
     rx_pps: "u64",
     tx_pps: "u64",
   },
+  /** One port of l2fwd, Pktgen, vRouter or testpmd's extended counters, as it was shown last, and the place where it lost most. */
+  "datapath.forwarders": {
+    machine: "text",
+    file: "text",
+    program: "text",
+    port: "text",
+    received: "u64",
+    sent: "u64",
+    rx_pps: "u64",
+    tx_pps: "u64",
+    lost: "u64",
+    lost_share: "f64",
+    place: "text",
+  },
   /** What one setup carried: medians over launches, clean_mpps over slices that neither side saw a gap in (none where fewer than a fifth of them were), low_mpps and high_mpps the range of its launches. Times are per packet: a window's is measured, copy_ns and index_ns are fitted over the batches of a setup, residual_ns is what the fit leaves. Rows of window_kind `modelled` are such a fit with a window of a published or given price: none of them was measured. Of more than two machines, and through a switch, rates are sums over all that receive, and dropped are frames that a switch had no room for. Times of emulated rows are the emulator's. */
   "channel.rates": {
     machine: "text",

@@ -1,5 +1,6 @@
 //! Each rule about placement: a case that fires it, and one, a single thing away, that stays silent.
 
+mod by_hand;
 mod caches;
 mod cases;
 mod culprits;

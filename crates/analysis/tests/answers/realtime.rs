@@ -159,6 +159,12 @@ fn what_is_not_set_is_typed_with_the_way_back() {
     assert!(fix.contains("numa_balancing") && undo.contains('1'), "{fix} / {undo}");
     let (fix, undo) = set("LAT-WORKQUEUE", "sys/devices/virtual/workqueue/cpumask", "f");
     assert!(fix.starts_with("echo 3 > ") && undo.starts_with("echo f > "), "{fix} / {undo}");
+    // What is set apart and empty stays out of it as well.
+    let mut wider = wanted();
+    same(&mut wider, "sys/devices/system/cpu/isolated", "1-3");
+    same(&mut wider, "sys/devices/virtual/workqueue/cpumask", "f");
+    let apart = audit(&wider).findings.into_iter().find(|finding| finding.rule == "LAT-WORKQUEUE").unwrap();
+    assert!(apart.fix[0].starts_with("echo 1 > "), "{:?}", apart.fix);
     let (fix, undo) = set("LAT-PLE", "sys/module/kvm_intel/parameters/ple_gap", "128");
     assert!(fix.starts_with("echo options kvm_intel ple_gap=0 > ") && undo.starts_with("rm "), "{fix} / {undo}");
     let (fix, undo) = set("LAT-SKEWTICK", "proc/cmdline", &BOOT.replace(" skew_tick=1", ""));

@@ -34,6 +34,7 @@ const OF_OWN_TESTS: &[&str] = &[
     "channel.setups",
     "compare.dark",
     "counts.counted",
+    "datapath.forwarders",
     "compare.placement",
     "datapath.marks",
     "datapath.predicted",

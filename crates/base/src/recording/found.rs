@@ -289,6 +289,12 @@ const OF_SWITCH: &[&str] = &[
     "######################## NIC statistics for port ",
     "---------------------- Forward statistics for port ",
     "Total-Tx ",
+    "###### NIC extended statistics for port ",
+    "Port statistics ====",
+    "Vrouter Interface Table",
+    "vif0/",
+    "Flags:Port ",
+    "Port:Flags ",
 ];
 
 /// What NFVbench prints in each interval, behind the time.
@@ -302,6 +308,10 @@ pub fn is_of_switch(bytes: &[u8]) -> bool {
     };
     bytes.split(|byte| *byte == b'\n').any(|line| begins(line.trim_ascii_start()))
 }
+
+/// KubeVirt's metrics of a migration, and what Prometheus prints above them.
+const KUBEVIRT: [&str; 3] =
+    ["kubevirt_vmi_migration_", "# HELP kubevirt_vmi_migration_", "# TYPE kubevirt_vmi_migration_"];
 
 /// True for a session of QEMU's machine protocol as it is recorded, and for what QEMU and libvirt print of a migration.
 pub fn is_of_migration(bytes: &[u8]) -> bool {
@@ -318,6 +328,8 @@ pub fn is_of_migration(bytes: &[u8]) -> bool {
             || has(b" Precopy complete: iter=")
             || has(b"Migration completed after ")
             || has(b" Downtime breakdown: ")
+            || has(b" -- Dirty memory migration ")
+            || KUBEVIRT.iter().any(|begin| line.starts_with(begin.as_bytes()))
             || line.starts_with(b"Time (ms):") && has(b"total=")
             || has(b" starting migration of VM ")
             || has(b" migration downtime limit: ")

@@ -15,6 +15,9 @@
 use super::{Row, count};
 
 pub(super) fn read(text: &str) -> (Vec<Row>, Option<f64>) {
+    if let Some(read) = csv(text) {
+        return read;
+    }
     let lines = || text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     let has_header = lines().any(|words| words.contains(&"%Total") && words.first() == Some(&"Event"));
     if !has_header {
@@ -32,6 +35,37 @@ pub(super) fn read(text: &str) -> (Vec<Row>, Option<f64>) {
         rows.push(row);
     }
     (rows, None)
+}
+
+/// `kvm_stat -l -c`: a column for each counter, a row for each interval with what came in it (`CSVFormat` in tools/kvm/kvm_stat/kvm_stat, Linux
+/// 6.12). How long an interval is the times say; of one row nobody knows.
+fn csv(text: &str) -> Option<(Vec<Row>, Option<f64>)> {
+    let cells = |line: &str| -> Vec<String> { line.split(',').map(|cell| cell.trim().to_owned()).collect() };
+    let mut lines = text.lines().map(cells).skip_while(|cells| !cells[0].eq_ignore_ascii_case("timestamp"));
+    let header = lines.next().filter(|header| header.len() > 1)?;
+    let intervals: Vec<(Option<u64>, Vec<u64>)> = lines
+        .map_while(|cells| {
+            let counts: Option<Vec<u64>> = cells[1..].iter().map(|cell| cell.parse().ok()).collect();
+            Some((second_of_day(&cells[0]), counts.filter(|counts| counts.len() + 1 == header.len())?))
+        })
+        .collect();
+    let span = intervals.first()?.0.zip(intervals.last()?.0).and_then(|(first, last)| last.checked_sub(first));
+    let span = span.filter(|span| *span > 0 && intervals.len() > 1).map(|span| span as f64);
+    let seconds = span.map(|span| span / (intervals.len() - 1) as f64 * intervals.len() as f64);
+    let rows = header.iter().skip(1).enumerate().map(|(column, name)| {
+        let count = intervals.iter().map(|(_, counts)| counts[column]).fold(0, u64::saturating_add);
+        Row { name: name.clone(), count, per_second: seconds.map(|seconds| count as f64 / seconds), ..Row::default() }
+    });
+    let mut rows: Vec<Row> = rows.filter(|row| row.count > 0).collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.count));
+    Some((rows, seconds))
+}
+
+/// `2026-01-20 09:00:01`.
+fn second_of_day(text: &str) -> Option<u64> {
+    let time: Vec<u64> = text.rsplit(' ').next()?.split(':').map_while(|part| part.parse().ok()).collect();
+    let [hours, minutes, seconds] = time[..] else { return None };
+    Some((hours.min(24) * 60 + minutes.min(60)) * 60 + seconds.min(60))
 }
 
 /// A row of `kvm_stat -1`: the name, all since the start, and what came in one second (`batch` in tools/kvm/kvm_stat/kvm_stat, Linux 6.12).
@@ -76,4 +110,20 @@ fn row(words: &[&str], outer: &[(String, u64)]) -> Option<Row> {
         per_second: average.and_then(|word| count(word)).map(|average| average as f64),
         ..Row::default()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_in_columns_has_rates_by_its_times() {
+        let text = "timestamp,exits,io_exits,nmi_exits\n2026-01-20 09:00:01,100,70,0\n2026-01-20 09:00:03,300,130,0\n";
+        let (rows, seconds) = read(text);
+        assert_eq!(seconds, Some(4.0));
+        let told: Vec<_> = rows.iter().map(|row| (row.name.as_str(), row.count, row.per_second)).collect();
+        assert_eq!(told, [("exits", 400, Some(100.0)), ("io_exits", 200, Some(50.0))]);
+        let one: String = text.split_inclusive('\n').take(2).collect();
+        assert_eq!(read(&one).0[0].per_second, None);
+    }
 }

@@ -23,7 +23,12 @@ pub(super) fn read(text: &str) -> (Vec<Row>, Option<f64>) {
     let (mut rows, mut at) = (Vec::new(), 0);
     while at < words.len() {
         match row(&words[at..]) {
-            Some((row, taken)) => {
+            Some((mut row, taken)) => {
+                // `unknown kvm exit code:131072 on VMX`, above the row.
+                let code = || words[..at].iter().rev().take(3).find_map(|word| word.strip_prefix("code:"));
+                if let Some(code) = code().filter(|_| row.name == UNKNOWN) {
+                    row.name = format!("{UNKNOWN}:{code}");
+                }
                 rows.push(row);
                 at += taken;
             }
@@ -32,6 +37,9 @@ pub(super) fn read(text: &str) -> (Vec<Row>, Option<f64>) {
     }
     (rows, None)
 }
+
+/// How perf calls exits whose code it does not know.
+const UNKNOWN: &str = "UNKNOWN";
 
 /// A row, and how many words it has.
 fn row(words: &[&str]) -> Option<(Row, usize)> {

@@ -22,6 +22,8 @@ pub struct Noise {
     pub max_single_ns: u64,
     /// How often the hardware, NMIs, interrupts, softirqs and threads interfered.
     pub interferences: [u64; 5],
+    /// Interrupts, softirqs and threads were kept off, and nobody counted them.
+    pub is_hardware_alone: bool,
 }
 
 impl Noise {
@@ -39,6 +41,7 @@ impl Noise {
             max_noise_ns: us(noise)?,
             max_single_ns: us(single)?,
             interferences: counts_of(counts)?,
+            is_hardware_alone: false,
         })
     }
 
@@ -59,6 +62,7 @@ impl Noise {
                 [hardware, nmi] if is_hwnoise => [hardware.parse().ok()?, nmi.parse().ok()?, 0, 0, 0],
                 counts => counts_of(counts)?,
             },
+            is_hardware_alone: is_hwnoise,
         })
     }
 

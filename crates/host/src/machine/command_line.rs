@@ -8,7 +8,7 @@
 //! ```
 //! Options: qemu(1) 7.2; a comma in a value is doubled (docs/system/invocation, "QemuOpts"). Libvirt writes JSON since 8.0.
 
-use super::{Disk, Domain, Fact, GuestTopology, Interface};
+use super::{Disk, Domain, Fact, GuestTopology, Interface, small_monitor};
 use base::CpuSet;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,12 @@ pub(crate) type Keys = BTreeMap<String, String>;
 
 /// Describes the VM `name`; facts are quoted by `place`.
 pub(crate) fn domain_of(command: &str, name: &str, place: &str) -> Domain {
-    let mut domain = Domain { name: name.to_owned(), by_command: !command.is_empty(), ..Domain::default() };
+    let mut domain = Domain {
+        name: name.to_owned(),
+        by_command: !command.is_empty(),
+        monitor: small_monitor(command),
+        ..Domain::default()
+    };
     let options = options_of(command);
     let drives = Drives::of(&options);
     // Where a part of Hyper-V is shown, nobody forgot it.

@@ -69,6 +69,8 @@ pub struct Domain {
     pub nova: Option<Nova>,
     /// The file from which QEMU takes further options, as Incus and LXD start it.
     pub read_config: Option<String>,
+    /// The program that runs it, where that is a monitor other than QEMU.
+    pub monitor: Option<&'static str>,
     /// What says that Windows runs in it.
     pub windows: Option<Fact<String>>,
     /// `cpu@mode`: `host-passthrough`, `host-model`, `custom`.

@@ -76,6 +76,11 @@ pub fn unit_of(path: &str) -> Option<&str> {
     path.rsplit('/').find(is_unit)
 }
 
+/// The unit that a group itself is; none for one that a program made by its own, of which systemd knows nothing.
+pub fn own_unit(path: &str) -> Option<&str> {
+    unit_of(path).filter(|unit| path.ends_with(*unit))
+}
+
 /// Whether a group is another one or lies below it.
 pub fn is_within_group(path: &str, above: &str) -> bool {
     path.strip_prefix(above.trim_end_matches('/')).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -104,5 +109,9 @@ mod tests {
         assert_eq!(parts(web, "/machine.slice"), None, "a group has no weight beside its own parts");
         assert_eq!(parts(web, web), None);
         assert_eq!(unit_of(web), Some("web.scope"));
+        assert_eq!(
+            (own_unit("/machine.slice/web.scope"), own_unit(web), own_unit("/firecracker/a")),
+            (Some("web.scope"), None, None)
+        );
     }
 }

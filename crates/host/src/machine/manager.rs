@@ -1,6 +1,6 @@
 //! Who manages a VM: whoever starts it anew undoes what others changed, so commands are those of its manager.
 
-use super::{Domain, Machine};
+use super::{Domain, Machine, Thread};
 
 /// Who starts a VM and keeps its definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +22,10 @@ pub enum Manager {
     Incus {
         program: &'static str,
     },
+    /// A monitor of VMs other than QEMU, by itself: its program.
+    Monitor {
+        program: &'static str,
+    },
     /// QEMU by itself, or something that is not known.
     Qemu,
 }
@@ -29,10 +33,11 @@ pub enum Manager {
 impl Machine {
     /// By the groups of its threads, which each manager makes in its own way: `/qemu.slice/101.scope` of Proxmox,
     /// `/kubepods.slice/..` of Kubernetes, in which KubeVirt calls a domain `NAMESPACE_NAME`; by what nova writes into a definition (else by its
-    /// name, nova's `instance_name_template`), by the file from which Incus has QEMU read; else by a definition of libvirt.
-    pub fn manager_of(&self, domain: &Domain) -> Manager {
+    /// name, nova's `instance_name_template`), by the file from which Incus has QEMU read, by the program; else by a definition of libvirt.
+    pub fn manager_of<'a>(&'a self, domain: &'a Domain) -> Manager {
         let groups = || {
-            self.threads_of(&domain.name).filter_map(|thread| thread.cgroup.as_deref().or(thread.time_group.as_deref()))
+            let of = |thread: &'a Thread| [thread.cgroup.as_deref(), thread.time_group.as_deref()];
+            self.threads_of(&domain.name).flat_map(of).flatten()
         };
         let of_proxmox = |group: &str| {
             let inside = group.split_once("/qemu.slice/")?.1;
@@ -61,6 +66,9 @@ impl Machine {
         {
             return Manager::Incus { program };
         }
+        if let Some(program) = domain.monitor {
+            return Manager::Monitor { program };
+        }
         let is_pinned = !domain.vcpu_pins.is_empty() || !domain.emulator_pins.is_empty();
         let is_libvirts = groups().any(|group| group.contains("machine-qemu") || group.contains("/libvirt"));
         match domain.whole.is_some() || is_pinned || is_libvirts {
@@ -73,7 +81,7 @@ impl Machine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::{Role, Thread};
+    use crate::machine::Role;
 
     #[test]
     fn groups_tell_who_made_them() {
@@ -84,6 +92,12 @@ mod tests {
             Machine { threads: vec![thread], ..Machine::default() }.manager_of(&domain)
         };
         assert_eq!(of("/qemu.slice/102.scope", false), Manager::Proxmox(102));
+        // Version 1 has a tree for each controller, and systemd puts nobody into that of CPU sets.
+        let (mut first, domain) =
+            (Thread::new(Role::Vcpu(0), "CPU 0/KVM"), Domain { name: "db".into(), ..Domain::default() });
+        (first.vm, first.cgroup) = (Some("db".into()), Some("/".into()));
+        first.time_group = Some("/qemu.slice/103.scope".into());
+        assert_eq!(Machine { threads: vec![first], ..Machine::default() }.manager_of(&domain), Manager::Proxmox(103));
         let kubevirt = Manager::KubeVirt { namespace: "shop".into(), name: "db".into() };
         assert_eq!(of("/kubepods.slice/kubepods-pod1.slice/cri-containerd-2.scope", true), kubevirt);
         assert_eq!(of("/machine.slice/machine-qemu\\x2d1\\x2dweb.scope/libvirt/vcpu0", false), Manager::Libvirt);
@@ -98,5 +112,7 @@ mod tests {
         assert_eq!(of(Domain { name: "instance-prod-db".into(), ..Domain::default() }), Manager::Qemu);
         let read_config = Some("/run/incus/web/qemu.conf".to_owned());
         assert_eq!(of(Domain { read_config, ..Domain::default() }), Manager::Incus { program: "incus" });
+        let monitor = Some("firecracker");
+        assert_eq!(of(Domain { monitor, ..Domain::default() }), Manager::Monitor { program: "firecracker" });
     }
 }

@@ -34,12 +34,12 @@ pub use domain::{Balloon, Disk, Domain, GuestCell, GuestTopology, Interface, Nov
 pub use domain_xml::{Element, domains_of};
 pub(crate) use gauge::LISTED;
 pub use gauge::{DiskMove, Gauge, GaugeKind, Quoted};
-pub use groups::{Parting, is_within_group, parted, unit_of};
+pub use groups::{Parting, is_within_group, own_unit, parted, unit_of};
 pub use guest_counters::guest_counters;
 pub use manager::Manager;
 pub use model::{CpuUse, Fact, Holder, Machine, Node, ProcessMemory, Role, Screen, Thread, TopRow, TotalUse};
 pub use processes::vm_processes;
-pub(crate) use roles::ALL_VCPUS;
+pub(crate) use roles::{ALL_VCPUS, small_monitor};
 pub use roles::{role_of, vm_named_in};
 pub use switch::{Bridge, Pmd, PmdQueue, PortCounters, Switch, SwitchPort};
 pub(crate) use topology::booted_cpus;

@@ -1,8 +1,9 @@
 //! What does a thread do, by its name?
 //!
 //! Names are those of QEMU 7.2 (`accel/kvm/kvm-accel-ops.c`, `iothread.c`), of vhost (drivers/vhost/vhost.c, Linux 6.12: the
-//! number is the thread that took the device, mostly QEMU's first) and of Open vSwitch 3.1 (`lib/dpif-netdev.c`). A name
-//! that is none of these is nobody's: listed, not guessed.
+//! number is the thread that took the device, mostly QEMU's first) and of Open vSwitch 3.1 (`lib/dpif-netdev.c`). Firecracker 1.7
+//! calls its vCPUs `fc_vcpu 0`, Cloud Hypervisor 40 `vcpu0`, crosvm `crosvm_vcpu0`. A name that is none of these is nobody's: listed,
+//! not guessed.
 
 use super::Role;
 
@@ -19,6 +20,9 @@ pub fn role_of(name: &str) -> Option<(Role, Option<i32>)> {
     // One thread for all vCPUs (accel/tcg/tcg-accel-ops-rr.c): without it the VM has none, so it counts as the first.
     if name == ALL_VCPUS {
         return Some((Role::Vcpu(0), None));
+    }
+    if let Some(number) = ["fc_vcpu ", "crosvm_vcpu", "vcpu"].iter().find_map(|begin| name.strip_prefix(begin)) {
+        return number.parse().ok().map(|number| (Role::Vcpu(number), None));
     }
     if let Some(rest) = name.strip_prefix("CPU ") {
         let (number, way) = rest.split_once('/')?;
@@ -44,8 +48,38 @@ pub fn role_of(name: &str) -> Option<(Role, Option<i32>)> {
     helper.then_some((Role::Emulator, None))
 }
 
-/// The VM's name in a command line of QEMU: `-name guest=web,debug-threads=on`, `-name web`.
+/// Monitors of VMs other than QEMU, by their programs.
+const SMALL: [&str; 3] = ["firecracker", "cloud-hypervisor", "crosvm"];
+
+/// The program of a command line, where it is such a monitor.
+pub(crate) fn small_monitor(command: &str) -> Option<&'static str> {
+    let program = command.split([' ', '\0']).next()?.rsplit('/').next()?;
+    SMALL.into_iter().find(|known| program.starts_with(*known))
+}
+
+/// Firecracker's `--id web`; of Cloud Hypervisor the socket, `--api-socket /run/web.sock`, or the folder of one that is called after it alone.
+fn small_vm_named_in(command: &str) -> Option<String> {
+    let behind = |option: &str| {
+        let (_, rest) = command.split_once(option)?;
+        rest.trim_start_matches([' ', '=']).split_whitespace().next().filter(|word| !word.starts_with('-'))
+    };
+    if let Some(id) = behind(" --id").or_else(|| behind(" --name")) {
+        return Some(id.to_owned());
+    }
+    let socket = behind(" --api-socket")?.trim_start_matches("path=");
+    let (folder, file) = socket.rsplit_once('/').unwrap_or(("", socket));
+    let stem = file.split('.').next().unwrap_or_default();
+    let is_anybodys = stem.ends_with("api") || SMALL.contains(&stem);
+    let name = if is_anybodys { folder.rsplit('/').next().unwrap_or_default() } else { stem };
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+/// The VM's name in the command line of its process: QEMU's `-name guest=web,debug-threads=on` or `-name web`, Firecracker's `--id web`, the socket
+/// of Cloud Hypervisor.
 pub fn vm_named_in(command: &str) -> Option<String> {
+    if small_monitor(command).is_some() {
+        return small_vm_named_in(command);
+    }
     let rest = command.split_once("-name ")?.1;
     let word = rest.split_whitespace().next()?;
     let named = word.split(',').find_map(|option| option.strip_prefix("guest="));
@@ -67,12 +101,15 @@ mod tests {
         assert_eq!(role_of("IO iothread2"), Some((Role::IoThread(2), None)));
         assert_eq!(role_of("IO io0"), Some((Role::IoThread(0), None)));
         assert_eq!(role_of("IO iothread-vir"), Some((Role::IoThread(0), None)));
+        for (name, number) in [("fc_vcpu 3", 3), ("vcpu12", 12), ("crosvm_vcpu0", 0)] {
+            assert_eq!(role_of(name), Some((Role::Vcpu(number), None)));
+        }
         assert_eq!(role_of("IO mon_iothread"), None);
         assert_eq!(role_of("pmd-c03/id:8"), Some((Role::Pmd, None)));
         for program in ["qemu-system-x86", "kvm"] {
             assert_eq!(role_of(program), Some((Role::Emulator, None)), "{program}");
         }
-        for unknown in ["CPU", "CPU x/KVM", "vhost-", "worker", "ksoftirqd/0", "pmdk"] {
+        for unknown in ["CPU", "CPU x/KVM", "vcpu", "vcpus", "fc_api", "vhost-", "worker", "ksoftirqd/0", "pmdk"] {
             assert_eq!(role_of(unknown), None, "{unknown}");
         }
     }
@@ -85,5 +122,13 @@ mod tests {
         );
         assert_eq!(vm_named_in("/usr/bin/qemu-kvm -name guest=web,debug-threads=on -S").as_deref(), Some("web"));
         assert_eq!(vm_named_in("qemu-kvm -name we+"), None);
+        for command in [
+            "/usr/bin/firecracker --id web --api-sock /run/firecracker.socket",
+            "cloud-hypervisor --api-socket /run/chv/web.sock --cpus boot=4",
+            "/opt/kata/bin/cloud-hypervisor --api-socket path=/run/vc/vm/web/clh-api.sock",
+        ] {
+            assert_eq!(vm_named_in(command).as_deref(), Some("web"), "{command}");
+        }
+        assert_eq!(vm_named_in("firecracker --no-api"), None);
     }
 }

@@ -84,6 +84,9 @@ enum Field {
     Sent,
 }
 
+/// What is said of a migration behind its switch to post-copy (docs/devel/migration/postcopy.rst, QEMU 9.0).
+pub const POSTCOPY: &str = "post-copy: the guest runs on the target already, waits for pages that are left here, and is lost where either side fails";
+
 /// How libvirt and the monitor call it.
 const LABELS: &[(&str, &str, Field)] = &[
     ("Time elapsed", "total time", Field::TotalMs),
@@ -210,7 +213,7 @@ impl Account {
             dirty_pages_per_s: None,
             dirty_bytes_per_s: None,
             sent_bytes_per_s: None,
-            notes: Vec::new(),
+            notes: status.starts_with("postcopy-").then(|| POSTCOPY.to_owned()).into_iter().collect(),
         }
     }
 

@@ -6,7 +6,9 @@
 //! {'status': 'active', 'ram': {'remaining': 285523968, ..}}                      the same, printed by Python
 //! .. Migration info for UID: TimeElapsed:120003ms DataRemaining:2841MiB ..       KubeVirt's virt-launcher
 //! migrationUid: .. failed: true .. completionTimeoutPerGiB: 150                  status.migrationState of its VMI
+//! kubevirt_vmi_migration_data_remaining_bytes{name="web"} 5.1e+09                metrics of its virt-handler
 //! .. Precopy: iter=1 total=11562MiB curr=5418MiB bw=1824.44MiB/s ..              Cloud Hypervisor
+//! .. Dirty memory migration 1 of 5                                               the same, before version 50
 //! .. migration active, transferred 40.6 GiB of 32.0 GiB VM-state, 34.5 MiB/s     Proxmox
 //! ```
 //! Sources: qapi/migration.json, QEMU 9.0; vmm/src/lib.rs, Cloud
@@ -25,7 +27,8 @@ pub fn read(text: &str) -> Vec<Account> {
     let mut accounts: Vec<Account> = objects(text).iter().filter_map(of_answer).collect();
     accounts.extend(kubevirt::of_log(text));
     accounts.extend(kubevirt::of_state(text));
-    accounts.extend(of_cloud_hypervisor(text));
+    accounts.extend(kubevirt::of_metrics(text));
+    accounts.extend(of_cloud_hypervisor(text).or_else(|| of_old_cloud_hypervisor(text)));
     accounts.extend(proxmox::of_log(text));
     accounts
 }
@@ -174,6 +177,32 @@ fn of_cloud_hypervisor(text: &str) -> Option<Account> {
     })
 }
 
+/// The passes of `Dirty memory migration 1 of 5`, each with the ranges that it had to send (vmm/src/lib.rs and memory_manager.rs, Cloud
+/// Hypervisor 21): no line has a rate, and none an end.
+fn of_old_cloud_hypervisor(text: &str) -> Option<Account> {
+    const PASS: &str = " -- Dirty memory migration ";
+    let lines: Vec<&str> = text.lines().collect();
+    let last = lines.iter().rposition(|line| line.contains(PASS))?;
+    let passes = lines.iter().filter(|line| line.contains(PASS)).count() as u64;
+    let behind = &lines[last..];
+    let kibibytes = |line: &&str| line.split_once(" size: ")?.1.strip_suffix(" (KiB)")?.trim().parse::<u64>().ok();
+    let is_empty = behind.iter().any(|line| line.contains("Dirty Memory Range Table is empty"));
+    let left = behind.iter().filter_map(kibibytes).map(|kib| kib.saturating_mul(1_024)).fold(0, u64::saturating_add);
+    let of = lines[last].split_once(PASS)?.1.trim();
+    let mut notes = vec![format!("dirty memory was sent {of} times, counted from 0")];
+    if is_empty {
+        notes.push(
+            "the last look found no dirty memory: what is left is the state of the devices, which the target has to take over".to_owned(),
+        );
+    }
+    Some(Account {
+        passes: Some(passes),
+        remaining_bytes: (is_empty || left > 0).then_some(left),
+        notes,
+        ..Account::of(By::CloudHypervisor, "active")
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -211,6 +240,33 @@ mod tests {
         let account = &read(hypervisor)[0];
         let dirty = account.dirty_bytes_per_s.unwrap() / f64::from(1 << 20);
         assert!((dirty - 5_418.0 / 2.97).abs() < 1.0 && account.expected_downtime_ms == Some(2_969), "{account:?}");
+    }
+
+    #[test]
+    fn behind_the_switch_to_post_copy_the_account_says_so() {
+        let answer =
+            r#"{"return": {"status": "postcopy-active", "ram": {"remaining": 5, "mbps": 8.0, "dirty-pages-rate": 0}}}"#;
+        assert_eq!(read(answer)[0].notes, [super::super::account::POSTCOPY]);
+        assert!(read(&answer.replace("postcopy-", ""))[0].notes.is_empty());
+    }
+
+    #[test]
+    fn old_logs_and_metrics_are_accounts() {
+        let old = "c: 10.4s: <vmm> INFO:vmm/src/lib.rs:1087 -- Dirty memory migration 0 of 5\nc: 10.5s: <vmm> INFO:m.rs:2282 -- GPA: 0 size: 64 (KiB)\n\
+            c: 10.5s: <vmm> INFO:vmm/src/lib.rs:1087 -- Dirty memory migration 1 of 5\nc: 10.6s: <vmm> INFO:m.rs:2278 -- Dirty Memory Range Table is empty\n";
+        let account = &read(old)[0];
+        assert_eq!((account.passes, account.remaining_bytes, account.status.as_str()), (Some(2), Some(0), "active"));
+        assert_eq!(
+            read(old.split_inclusive('\n').take(2).collect::<String>().as_str())[0].remaining_bytes,
+            Some(65_536)
+        );
+        let metrics = "# HELP kubevirt_vmi_migration_data_processed_bytes The total.\nkubevirt_vmi_migration_data_processed_bytes{name=\"a\"} 1.9022e+11\n\
+            kubevirt_vmi_migration_data_remaining_bytes{name=\"a\"} 5.0e+09\nkubevirt_vmi_migration_data_total_bytes{name=\"a\"} 3e+10\n\
+            kubevirt_vmi_migration_dirty_memory_rate_bytes{name=\"a\"} 6.7e+08\nkubevirt_vmi_migration_disk_transfer_rate_bytes{name=\"a\"} 6.7e+07\n";
+        let account = &read(metrics)[0];
+        assert_eq!((account.remaining_bytes, account.dirty_bytes_per_s), (Some(5_000_000_000), Some(6.7e8)));
+        assert_eq!((account.sent_bytes_per_s, account.total_bytes), (Some(6.7e7), Some(30_000_000_000)));
+        assert_eq!(read("kubevirt_vmi_migration_succeeded{name=\"a\"} 1\n"), []);
     }
 
     #[test]

@@ -78,6 +78,29 @@ pub(super) fn of_log(text: &str) -> Option<Account> {
     })
 }
 
+/// Metrics of virt-handler, as Prometheus asks for them (docs/observability/metrics.md, KubeVirt 1.3: `disk_transfer_rate` is the rate at
+/// which memory is transferred). Of several migrations the first counts.
+pub(super) fn of_metrics(text: &str) -> Option<Account> {
+    let value = |name: &str| -> Option<f64> {
+        let of = |line: &str| {
+            let rest = line.trim().strip_prefix("kubevirt_vmi_migration_")?.strip_prefix(name)?;
+            let rest = rest.split_once('}').map_or(rest, |(_, rest)| rest);
+            rest.split_whitespace().next()?.parse::<f64>().ok().filter(|value| (0.0..1e18).contains(value))
+        };
+        text.lines().find_map(of)
+    };
+    let remaining = value("data_remaining_bytes")?;
+    let rate = |names: [&str; 2]| names.into_iter().find_map(&value).filter(|rate| *rate > 0.0);
+    Some(Account {
+        remaining_bytes: Some(remaining as u64),
+        transferred_bytes: value("data_processed_bytes").map(|bytes| bytes as u64),
+        total_bytes: value("data_total_bytes").map(|bytes| bytes as u64),
+        dirty_bytes_per_s: rate(["dirty_memory_rate_bytes", "memory_dirty_rate_bytes"]),
+        sent_bytes_per_s: rate(["disk_transfer_rate_bytes", "memory_transfer_rate_bytes"]),
+        ..Account::of(By::KubeVirt, "active")
+    })
+}
+
 /// `UID: TimeElapsed:120003ms DataProcessed:7390MiB .. Iteration:4 ..`.
 fn of_look(line: &str) -> Option<Account> {
     let value = |name: &str| {

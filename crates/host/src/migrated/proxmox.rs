@@ -12,7 +12,10 @@ pub(super) fn of_log(text: &str) -> Option<Account> {
     let told = active.and_then(|line| line.split_once(ACTIVE)).map_or("", |(_, told)| told);
     let old = |what: &str| {
         let told = last(text, OLD)?;
-        told.split([',', ')']).find_map(|part| part.trim().strip_prefix(what)?.trim().parse::<u64>().ok())
+        let part = told.split([',', ')']).find_map(|part| part.trim().strip_prefix(what))?.trim();
+        // People write sizes there: `transferred 1.2 MiB of 260.0 MiB`.
+        let words = || part.split_whitespace().take(2).collect::<Vec<_>>().join(" ");
+        part.parse::<u64>().ok().or_else(|| size(&words()))
     };
     let status = last(text, "migration status: ");
     let began = text.lines().find(|line| line.contains(" start migrate command to "));
@@ -30,7 +33,10 @@ pub(super) fn of_log(text: &str) -> Option<Account> {
         [sent, unit, "of", total, total_unit, ..] => {
             (size(&format!("{sent} {unit}")), size(&format!("{total} {total_unit}")))
         }
-        _ => (old("transferred"), old("total")),
+        _ => {
+            let all = last(text, OLD).and_then(|told| size(told.split([',', ')']).next()?.split_once(" of ")?.1));
+            (old("transferred"), old("total").or(all))
+        }
     };
     // The last line of all counts what was sent in the end (since qemu-server 7.0).
     let in_all = last(text, "migration completed, transferred ").and_then(|told| {
@@ -61,6 +67,7 @@ pub(super) fn of_log(text: &str) -> Option<Account> {
             format!("the guest dirtied {} while {} were sent", per_second(dirtied), per_second(sent))
         }));
     }
+    notes.extend(standstill(text, &[ACTIVE, OLD]).filter(|_| status == "active"));
     let first = last(text, "migration downtime limit: ");
     let raised: Vec<&str> = text
         .lines()
@@ -90,6 +97,21 @@ pub(super) fn of_log(text: &str) -> Option<Account> {
         error: why.filter(|why| !why.is_empty() && !why.starts_with('(')),
         ..Account::of(By::Proxmox, &status)
     })
+}
+
+/// What says that nothing was sent between the last looks of a log.
+fn standstill(text: &str, signs: &[&str]) -> Option<String> {
+    let looks = text.lines().rev().filter_map(|line| {
+        let told = signs.iter().find_map(|sign| line.split_once(sign))?.1;
+        Some((told.split(',').next()?.trim(), seconds(line)))
+    });
+    let mut looks = looks.peekable();
+    let (told, until) = *looks.peek()?;
+    let same: Vec<_> = looks.take_while(|(other, _)| *other == told).collect();
+    let from = same.last().filter(|_| same.len() > 1)?.1;
+    let span = until.zip(from).and_then(|(until, from)| until.checked_sub(from)).filter(|span| *span > 0);
+    let over = span.map_or(String::new(), |span| format!(" within {span} s"));
+    Some(format!("nothing was sent between its last {} looks{over}", same.len()))
 }
 
 /// Proxmox prints a line a second; the target takes over what is left in a few.
@@ -138,6 +160,13 @@ mod tests {
             ("completed", Some(57), Some(8_000))
         );
         assert_eq!((account.transferred_bytes, account.total_bytes), (Some(294_227_312), Some(554_508_288)));
+        let still =
+            "2026-03-04 09:14:02 migration status: active (transferred 1.5 MiB of 260.0 MiB), remaining 258.5 MiB\n";
+        let still = format!("{still}{}", still.replace("14:02", "14:09"));
+        let account = &read(&still)[0];
+        assert_eq!((account.transferred_bytes, account.total_bytes), (Some(1_572_864), Some(260 << 20)));
+        assert_eq!(account.remaining_bytes, Some(271_056_896));
+        assert_eq!(account.notes, ["nothing was sent between its last 2 looks within 7 s"]);
         let cut = &read(&old.split_inclusive('\n').take(2).collect::<String>())[0];
         assert_eq!((cut.status.as_str(), cut.remaining_bytes), ("active", Some(155_041_792)));
     }

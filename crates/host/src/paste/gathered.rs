@@ -187,6 +187,15 @@ impl Pasted {
         }
     }
 
+    /// Keeps a sentence that sums up what a program printed.
+    pub(super) fn say(&mut self, sentence: String, place: String) {
+        if self.machine.said.len() < budget::UNREAD_SENTENCES {
+            self.machine.said.push(Fact::new(sentence, place));
+        } else {
+            self.leave_out("sentences about programs beyond the first", budget::UNREAD_SENTENCES);
+        }
+    }
+
     /// Notes what could not be read, as long as people might read that.
     pub(super) fn unread(&mut self, sentence: String) {
         if self.machine.unread.len() < budget::UNREAD_SENTENCES {

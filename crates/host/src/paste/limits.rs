@@ -6,7 +6,7 @@ use super::clock::When;
 use super::{Pasted, Text, balloon, disks, named, prompt, waits};
 use crate::budget;
 use crate::machine::{Fact, Gauge, GaugeKind, Quota, Throttled};
-use base::number::{duration, many};
+use base::number::{duration, many, percent, thousands};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// `Scheduler      : posix` and the values below it.
@@ -244,6 +244,10 @@ pub(super) fn domstats(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize
     // Ran, waited, and where it stands.
     let mut vcpus: BTreeMap<u32, (Option<f64>, Option<f64>, usize)> = BTreeMap::new();
     let mut disks: BTreeMap<u32, disks::Requests> = BTreeMap::new();
+    // All exits and where they stand, and those of a kind.
+    let mut exits: BTreeMap<u32, (f64, usize)> = BTreeMap::new();
+    let mut of_kinds: BTreeMap<u32, Vec<(String, f64)>> = BTreeMap::new();
+    let mut card_name = String::new();
     while let Some((key, value)) = text.at(end).split_once('=') {
         let is_key = key.contains('.') && !key.contains(char::is_whitespace);
         if !is_key {
@@ -257,6 +261,29 @@ pub(super) fn domstats(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize
             && disks.len() < budget::SCREEN_ROWS
         {
             disks.entry(disk).or_insert_with(|| disks::Requests::new(text.place(end))).take(&what.join("."), value);
+        } else if let ["net", card, what @ ..] = parts.as_slice() {
+            let what = what.join(".");
+            match what.as_str() {
+                "name" => card_name = value.to_owned(),
+                // Seen from the host: what it could not hand over to the guest, and what it did not take from it.
+                "rx.drop" | "tx.drop" | "rx.errs" | "tx.errs" if value != "0" => {
+                    let card = if card_name.is_empty() { format!("card {card}") } else { card_name.clone() };
+                    pasted.quote(&what, &format!("{card} of {name}"), value, text.place(end));
+                }
+                _ => {}
+            }
+        } else if let ["vcpu", vcpu, counter, "sum"] = parts.as_slice()
+            && let (Ok(vcpu), Ok(count)) = (vcpu.parse::<u32>(), value.parse::<f64>())
+            && vcpu < base::cpus::MOST_CPUS
+        {
+            match *counter {
+                "exits" => drop(exits.insert(vcpu, (count, end))),
+                "io_exits" | "mmio_exits" | "halt_exits" | "irq_exits" if count > 0.0 => {
+                    let kind = counter.trim_end_matches("_exits").to_owned();
+                    of_kinds.entry(vcpu).or_default().push((kind, count));
+                }
+                _ => {}
+            }
         } else if key == "vcpu.current" {
             current = value.parse::<u32>().ok().filter(|count| *count <= base::cpus::MOST_CPUS);
         } else if let ["vcpu", vcpu, what] = parts.as_slice()
@@ -284,6 +311,16 @@ pub(super) fn domstats(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize
     }
     for (number, disk) in disks {
         disk.tell(&format!("disk {number}"), &format!(" of {name}"), pasted);
+    }
+    for (vcpu, (all, line)) in exits {
+        let mut kinds = of_kinds.remove(&vcpu).unwrap_or_default();
+        kinds.sort_by(|one, other| other.1.total_cmp(&one.1));
+        let told: Vec<String> =
+            kinds.iter().map(|(kind, count)| format!("{kind} {}", percent(count / all.max(1.0)))).collect();
+        if !told.is_empty() {
+            let told = format!("{} since the VM began: {}", thousands(all as u64), told.join(", "));
+            pasted.quote("exits", &format!("vCPU {vcpu} of {name}"), &told, text.place(line));
+        }
     }
     for (vcpu, told) in vcpus {
         if let (Some(ran), Some(waited), line) = told {

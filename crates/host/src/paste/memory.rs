@@ -222,8 +222,9 @@ pub(super) fn numastat(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize
     loop {
         let line = text.at(end);
         let is_rule = line.starts_with("---");
-        let row = line.split_once(')').and_then(|(name, rest)| {
-            let (pid, name) = name.split_once(" (")?;
+        // A long name is cut, and its parenthesis with it: `4391 (qemu-syste   8373`.
+        let row = line.split_once(" (").and_then(|(pid, rest)| {
+            let (name, rest) = rest.split_once(')').or_else(|| rest.split_once(' '))?;
             let cells: Vec<f64> = rest.split_whitespace().map_while(|cell| cell.parse().ok()).collect();
             Some((pid.trim().parse::<i32>().ok()?, name, cells))
         });
@@ -235,12 +236,18 @@ pub(super) fn numastat(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize
             }
             Some(_) => {}
             None if is_rule || line.starts_with("Total ") => {}
+            // Pages put blank lines around its rules.
+            None if line.is_empty() && end < at + MOST_SPACED => {}
             None => break,
         }
         end += 1;
     }
-    end - at
+    let written = (at..end).rev().find(|line| !text.at(*line).is_empty()).unwrap_or(at);
+    written + 1 - at
 }
+
+/// Lines of such a table in which blank ones are passed over.
+const MOST_SPACED: usize = 24;
 
 /// What a row of kind `Huge` is called.
 const OF_HUGETLB: &str = "memory on huge pages";

@@ -5,6 +5,7 @@
 //! `iothreadinfo`, domain XML, `top`, `ps`, `pidstat -t`, `taskset -acp`, `Cpus_allowed_list` of status files, `/proc/interrupts` and `softirqs`, `mpstat -P ALL`, `sar -u`, `vmstat`, `iostat -c`, `/proc/stat`, `numactl -H`,
 //! `/proc/cmdline`, `/proc/meminfo`, `/proc/pressure`, `free`, `numastat`, `iostat -x`, `virsh schedinfo` and `domstats`, `cpu.stat`, `cpu.max`,
 //! `schedstat`, settings below `/proc/sys` and `/sys`, the kernel's log, `lsvmbus -vv`, `ovs-appctl dpif-netdev/pmd-rxq-show`, `ovs-vsctl show`, `list`, `get`, `ethtool -c`, `-k`, `-l`, `-g`, `-S`, `iperf3`;
+//! `virt-top`, VPP's `show runtime`, `perf sched latency`, `calc-dirty-rate`, Firecracker's metrics, `sar -n DEV` and `EDEV`, `mpstat -o JSON`;
 //! shown as they stand: fio, netperf, the summary of NFVbench, the console of TRex, `perf report`, turbostat, `cpupower frequency-info`, definitions of KubeVirt, `kubectl describe pod`, `openstack flavor show`, QEMU's log.
 //! ```text
 //! line by line: which block begins here? --> it takes its lines --> Pasted --threads--> Machine
@@ -49,7 +50,9 @@ mod qemu_log;
 mod screen;
 mod short;
 mod small_vmms;
+mod sums;
 mod switch;
+mod sysstat_json;
 mod threads;
 mod totals;
 mod virsh_list;
@@ -99,6 +102,7 @@ const BLOCKS: &[Block] = &[
     interrupts::grepped,
     interrupts::stamp,
     counters::mpstat,
+    sysstat_json::mpstat,
     counters::system,
     limits::schedinfo,
     limits::directory,
@@ -159,6 +163,14 @@ const BLOCKS: &[Block] = &[
     qemu_log::lines,
     iperf::text,
     iperf::json,
+    sums::virt_top_head,
+    sums::virt_top,
+    sums::vpp,
+    sums::perf_sched,
+    sums::dirty_rate,
+    sums::firecracker,
+    sums::interfaces,
+    sums::pmd_sleep,
     generators::netperf,
     generators::nfvbench,
     generators::trex,

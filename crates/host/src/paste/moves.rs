@@ -12,7 +12,9 @@ use super::{Pasted, Text};
 use crate::machine::DiskMove;
 
 /// What a task says besides, behind its date.
-const STEPS: [&str; 12] = [
+const STEPS: [&str; 14] = [
+    "starting online/live migration on",
+    "set migration ",
     "starting migration of VM",
     "found local disk",
     "starting VM",
@@ -43,6 +45,10 @@ pub(super) fn line(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     if let Some((disk, told)) = line.strip_prefix("drive-").and_then(|rest| rest.split_once(": ")) {
         return progress(text, at, (disk, told), pasted);
     }
+    // Between its dated lines.
+    if line.starts_with("all 'mirror' jobs") {
+        return 1;
+    }
     let Some(rest) = behind_date(line) else { return 0 };
     if !rest.contains(": start migration to nbd:") && !STEPS.iter().any(|step| rest.starts_with(step)) {
         return 0;
@@ -57,7 +63,10 @@ pub(super) fn line(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
 /// `transferred 11.0 GiB of 500.0 GiB (2.20%) in 18m 44s`, or that the job is ready.
 fn progress(text: &Text<'_>, at: usize, (disk, told): (&str, &str), pasted: &mut Pasted) -> usize {
     let Some(rest) = told.strip_prefix("transferred ") else {
-        return usize::from(told.contains("mirror-job") || told.starts_with("Cancelling block job"));
+        return usize::from(
+            told.contains("mirror-job")
+                || ["Cancelling block job", "Complet"].iter().any(|begin| told.starts_with(begin)),
+        );
     };
     let read = || {
         let (sizes, took) = rest.split_once(") in ")?;
@@ -66,6 +75,10 @@ fn progress(text: &Text<'_>, at: usize, (disk, told): (&str, &str), pasted: &mut
     };
     let Some((sent, all, seconds)) = read() else { return 0 };
     let place = text.place(at);
+    if rest.ends_with("ready") {
+        let told = format!("{} in {seconds} s", base::number::bytes(all));
+        pasted.quote("disk copied", disk, &told, text.place(at));
+    }
     if let Some(moved) = disk_of(pasted, disk) {
         (moved.sent_bytes, moved.total_bytes, moved.seconds, moved.place) = (sent, all, seconds, place);
     }

@@ -73,6 +73,12 @@ pub(super) fn datacenter(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usi
     let mut end = at + 1;
     for (line, (key, value)) in lines {
         pasted.quote(&format!("{DATACENTER}{key}"), "", value, text.place(line));
+        // The unit of all its limits is KiB/s (pve-docs, datacenter.cfg.5).
+        let limit = value.split(',').find_map(|part| part.trim().strip_prefix("migration=")?.parse::<f64>().ok());
+        if let Some(kib) = limit.filter(|kib| key == "bwlimit" && *kib > 0.0) {
+            let rate = base::number::bytes(kib * 1_024.0);
+            pasted.say(format!("datacenter.cfg limits a migration to {kib} KiB/s, {rate}/s."), text.place(line));
+        }
         end = line + 1;
     }
     if end > at + 1 { end - at } else { 0 }

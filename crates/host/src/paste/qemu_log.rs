@@ -61,7 +61,7 @@ fn is_below(line: &str) -> bool {
         let name = line.split('=').next().unwrap_or_default().trim_end();
         line.contains('=') && (2..=4).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
     };
-    line.starts_with("extra data[") || line.starts_with("Code=") || is_register()
+    line == "emulation failure" || line.starts_with("extra data[") || line.starts_with("Code=") || is_register()
 }
 
 #[cfg(test)]

@@ -24,6 +24,8 @@ pub(super) fn pmd(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
         let line = text.at(end);
         if let Some(value) = line.strip_prefix("isolated") {
             told.isolated = value.trim_start_matches([' ', ':']) == "true";
+        } else if let Some(value) = line.strip_prefix("max sleep:") {
+            pasted.quote("polling thread may sleep", &format!("CPU {cpu}"), value.trim(), text.place(end));
         } else if let Some(value) = line.strip_prefix("overhead:") {
             told.overhead = percent(value);
         } else if let Some(queue) = queue(line) {

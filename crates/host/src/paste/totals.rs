@@ -46,10 +46,21 @@ pub(super) fn vmstat(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     if header.first() != Some(&"r") || column("us").is_none() || column("id").is_none() {
         return 0;
     }
+    // With `-t` the zone stands behind the columns, and the date and the time behind the row.
+    let last = ["gu", "st", "wa", "id"].iter().find_map(|name| column(name)).map_or(header.len(), |last| last + 1);
+    let behind = header.len() - last;
     let mut end = at + groups + 1;
     loop {
-        let cells: Vec<&str> = text.at(end).split_whitespace().collect();
-        if cells.len() != header.len() || !cells.iter().all(|cell| cell.bytes().all(|byte| byte.is_ascii_digit())) {
+        let mut cells: Vec<&str> = text.at(end).split_whitespace().collect();
+        let is_stamped =
+            behind > 0 && cells.len() == last + 2 && cells[last].contains('-') && cells[last + 1].contains(':');
+        if is_stamped {
+            cells.truncate(last);
+        }
+        if cells.len() != last
+            || behind > 0 && !is_stamped
+            || !cells.iter().all(|cell| cell.bytes().all(|byte| byte.is_ascii_digit()))
+        {
             break;
         }
         let percent = |names: &[&str]| number(cells[column(names[0]).filter(|_| names[0] != "si")?]);
@@ -186,6 +197,11 @@ mod tests {
     fn every_program_tells_how_all_cpus_were_used() {
         let vmstat = "procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----\n r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st\n 4  0      0 100000  10000 200000    7    0     0     5  900 1200 30  5 17  3 45\n";
         assert_eq!(steals(vmstat), [(450, 30, "t:3".to_owned())]);
+        let stamped = vmstat
+            .replace("------cpu-----\n", "------cpu----- -----timestamp-----\n")
+            .replace(" wa st\n", " wa st                 UTC\n")
+            .replace(" 3 45\n", " 3 45 2026-03-02 01:05:05\n");
+        assert_eq!(steals(&stamped), [(450, 30, "t:3".to_owned())]);
         let sar = "10:00:01 AM     CPU     %user     %nice   %system   %iowait    %steal     %idle\n10:10:01 AM     all     20.00      0.00      5.00      0.00     39.00     36.00\n";
         assert_eq!(steals(sar), [(390, 0, "t:2".to_owned())]);
         let iostat = "avg-cpu:  %user   %nice %system %iowait  %steal   %idle\n           2,00    0,00    1,00   10,00    5,00   82,00\n";

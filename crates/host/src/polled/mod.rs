@@ -1,4 +1,4 @@
-//! What programs that poll for packets print of them: Open vSwitch with DPDK, and testpmd.
+//! What programs that poll for packets print of them: Open vSwitch with DPDK, testpmd, and others.
 //!
 //! ```text
 //! pmd       ovs-appctl dpif-netdev/pmd-perf-show, pmd-stats-show (3.x, 2.x)   cycles and packets of each polling thread
@@ -6,11 +6,13 @@
 //! ports     ovs-ofctl dump-ports, ovs-vsctl get interface NAME statistics     counters of each port
 //! traffic   lines of NFVbench, totals of TRex                                 what was sent, and what did not come back
 //! testpmd   show port stats all, show fwd stats all                           packets of each port of testpmd
+//! forwarders  l2fwd, Pktgen, vif --list of vRouter, show port xstats         packets of each port, and where they were lost
 //! ```
 //! In: text, as it was printed, saved or pasted: lines of other things in between are passed over. Out: numbers; what was not
 //! printed, or printed as `?`, is missing and not 0. `pmd-rxq-show` is read where machines are ([`crate::paste`]).
 
 pub mod flows;
+pub mod forwarders;
 pub mod pmd;
 pub mod ports;
 pub mod testpmd;

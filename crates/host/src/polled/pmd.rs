@@ -41,6 +41,8 @@ pub struct PmdStatistics {
     pub packets_per_batch: Option<f64>,
     /// Time that it slept, `other_config:pmd-maxsleep` (since 3.1).
     pub(crate) sleep_us: Option<u64>,
+    /// How long it may sleep at a time, `pmd-sleep-show` (since 3.3).
+    pub max_sleep_us: Option<u64>,
 }
 
 type Slot = fn(&mut PmdStatistics) -> &mut Option<u64>;
@@ -67,6 +69,7 @@ const LINES: &[(&str, Slot)] = &[
     ("tx packets", |pmd| &mut pmd.tx_packets),
     ("tx batches", |pmd| &mut pmd.tx_batches),
     ("sleep time (us)", |pmd| &mut pmd.sleep_us),
+    ("max sleep", |pmd| &mut pmd.max_sleep_us),
     ("processing cycles", |pmd| &mut pmd.busy_cycles),
 ];
 
@@ -133,7 +136,10 @@ pub fn read(text: &str) -> Vec<PmdStatistics> {
             thread.used_cycles = idle_cycles.zip(thread.busy_cycles).and_then(|(idle, busy)| idle.checked_add(busy));
         }
     }
-    threads.retain(|thread| thread.used_cycles.is_some() || thread.packets.is_some());
+    let is_told = |thread: &PmdStatistics| {
+        thread.used_cycles.is_some() || thread.packets.is_some() || thread.max_sleep_us.is_some()
+    };
+    threads.retain(is_told);
     threads
 }
 

@@ -6,7 +6,7 @@
 //! without root.
 
 use super::Snapshot;
-use crate::machine::ALL_VCPUS;
+use crate::machine::{ALL_VCPUS, small_monitor};
 use std::collections::BTreeSet;
 
 /// How many threads and files of a process are looked at before it is held to be none.
@@ -32,7 +32,7 @@ impl Snapshot {
         }
         let program = String::from_utf8_lossy(program);
         let called = program.rsplit('/').next().unwrap_or_default();
-        if called.starts_with("qemu-system-") || called.starts_with("qemu-kvm") {
+        if called.starts_with("qemu-system-") || called.starts_with("qemu-kvm") || small_monitor(called).is_some() {
             return true;
         }
         let tasks = format!("proc/{pid}/task");

@@ -109,7 +109,7 @@ fn group(snapshot: &Snapshot, path: &str) -> Option<Cgroup> {
         let effective = set("cpuset.cpus.effective").or_else(|| set("cpuset.effective_cpus"));
         let memory = set("cpuset.mems.effective").or_else(|| set("cpuset.mems"));
         let partition = snapshot.line(&of("cpuset.cpus.partition"));
-        let told = cpus.is_some() || effective.is_some() || partition.is_some();
+        let told = cpus.is_some() || effective.is_some() || memory.is_some() || partition.is_some();
         told.then(|| Cgroup {
             // A kernel that does not tell what is left of a set gives all of it.
             effective: effective.or_else(|| cpus.clone()),

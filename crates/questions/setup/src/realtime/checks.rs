@@ -2,8 +2,9 @@
 //!
 //! Here: the places that several knobs share. What only one knob looks at stands beside it, in `knobs/`.
 
-use super::host::Host;
+use super::host::{Host, set_apart};
 use super::knobs::{Place, Want};
+use base::shell::quoted;
 use base::{Change, CpuSet, Needs, Setting};
 
 /// How a knob is set.
@@ -203,10 +204,13 @@ fn holds(host: &Host<'_>, file: &str, word: &str, typed: &str) -> Option<Told> {
     }
     Some(match (fits, host.cpus.is_empty()) {
         (true, _) => told,
-        (false, true) => told.looking(format!(
-            "virsh vcpupin VM VCPU CPU --live --config   # pin vCPUs first; then {} for their CPUs, at boot",
-            typed.split('=').next().unwrap_or(typed)
-        )),
+        (false, true) => {
+            let vm = host.machine.domains.first().map_or("VM".into(), |domain| quoted(&domain.name));
+            told.looking(format!(
+                "virsh vcpupin {vm} VCPU CPU --live --config   # pin vCPUs first; then {} for their CPUs, at boot",
+                typed.split('=').next().unwrap_or(typed)
+            ))
+        }
         (false, false) => told.booting(host, &typed.replace("CPUS", &host.cpus.to_string())),
     })
 }
@@ -224,7 +228,8 @@ fn spares(host: &Host<'_>, path: &str, typed: Option<&str>) -> Option<Told> {
     let line = host.last.line(path)?;
     let (value, mask) = (line.trim(), CpuSet::parse_mask(&line)?);
     let there = mask.and(&host.cpus);
-    let rest = mask.without(&host.cpus);
+    // What was set apart and is empty now is set apart all the same.
+    let rest = mask.without(&host.cpus).without(&set_apart(host.machine));
     let mut told = Told::new(format!("CPUs {mask}"), path, there.is_empty(), format!("none of CPUs {}", host.cpus));
     told.same_as.push("workqueue".to_owned());
     if there.is_empty() {

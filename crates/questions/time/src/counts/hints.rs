@@ -12,6 +12,8 @@ fn meanings() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// What a name means, where it is a common one; of a reason behind its event (`kvm_exit(HLT)`), or an access (`0x608:PIN`) as well.
 pub(super) fn meaning(name: &str) -> Option<&'static str> {
     let bare = name.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')')).unwrap_or(name);
+    // perf tells the code that it does not know: `UNKNOWN:131072`.
+    let bare = bare.split_once(':').filter(|(name, _)| *name == "UNKNOWN").map_or(bare, |(name, _)| name);
     let known = meanings().find(|(names, _)| names.split(' ').any(|name| name == bare));
     known.map(|(_, meaning)| meaning).or_else(|| facts::counts::device(name).map(|device| device.what))
 }

@@ -48,6 +48,7 @@ pub(super) fn of(measure: &Measures<'_>, findings: &[Finding]) -> Option<String>
             "The trace has no kvm_exit, so guest time and KVM time cannot be separated; the answer uses the other events."
                 .to_owned(),
         );
+        sentences.extend(faults_sentence(measure));
     } else if measure.exits == 0 {
         sentences.extend(no_exits_sentence(measure));
     } else if measure.chains.undisturbed > 0 {
@@ -121,6 +122,21 @@ fn nothing_to_answer(part: &PartFlow) -> String {
     )
 }
 
+/// What went wrong, where nothing else is known of the vCPUs.
+fn faults_sentence(measure: &Measures<'_>) -> Option<String> {
+    let of = |tid: i32| measure.vcpus.iter().find(|vcpu| vcpu.tid == tid);
+    let told: Vec<String> = measure
+        .part
+        .faults
+        .iter()
+        .filter_map(|(tid, fault, seen)| {
+            let times = base::number::counted(seen.count, "time", "times");
+            Some(format!("{} on vCPU {} ({times})", fault.name(), of(*tid)?.vcpu))
+        })
+        .collect();
+    (!told.is_empty()).then(|| format!("It shows {}.", list(&told)))
+}
+
 fn plain_sentence(measure: &Measures<'_>) -> String {
     let nested = match measure.level_above(1) {
         // In a guest's own trace its guests are nested for everybody else.
@@ -146,11 +162,16 @@ fn plain_sentence(measure: &Measures<'_>) -> String {
         Level::At(level) if level > 0 => format!(", as L{level} saw it"),
         _ => String::new(),
     };
+    // Exits that no entry follows took time, and nobody knows how much.
+    let is_in_kvm = |state: State| matches!(state, State::Handling(_) | State::HaltPoll);
+    let in_kvm = match measure.state_ns(is_in_kvm) {
+        0 if measure.exits > 0 => "an unknown part".to_owned(),
+        _ => share(&is_in_kvm),
+    };
     format!(
-        "The {vcpus} spent {} of the time in the guest and {} in KVM{seen}, over {exits}; top reasons: {reasons}. \
+        "The {vcpus} spent {} of the time in the guest and {in_kvm} in KVM{seen}, over {exits}; top reasons: {reasons}. \
          No {nested} was seen.",
         share(&|state| matches!(state, State::Guest(_))),
-        share(&|state| matches!(state, State::Handling(_) | State::HaltPoll)),
     )
 }
 

@@ -10,7 +10,7 @@ use host::polled::pmd::PmdStatistics;
 /// Share of the cycles of a polling thread from which it is full: our own threshold.
 const FULL: f64 = 0.95;
 /// Share of the passes that no flow matched from which it counts: our own threshold.
-const UPCALLS: f64 = 0.01;
+pub(super) const UPCALLS: f64 = 0.01;
 /// Part of its cycles with packets, below which nothing is said of what they cost.
 const WORKS: f64 = 0.01;
 /// Share of the passes that the caches of exact matches found below which they do little: our own threshold.
@@ -19,6 +19,8 @@ const CACHED: f64 = 0.5;
 const SMALL_BATCH: f64 = 4.0;
 /// Share of the packets of an interval, or of a port, that were lost from which it counts: our own threshold.
 const LOST: f64 = 0.001;
+/// Share of the packets of a port from which a loss is the first thing to look at: our own threshold.
+const MANY: f64 = 0.05;
 /// Share of its cycles below which a polling thread has room for another queue: our own threshold.
 const ROOM: f64 = 0.5;
 /// Part of what a thread's queues take from which one of them is nearly all: our own threshold.
@@ -68,6 +70,22 @@ const RULES: &[Rule<Check>] = &[
         ],
         source: "testpmd's guide, run_app (--total-num-mbufs, --rxd); rte_eth_stats.rx_nombuf, DPDK 22.11; the threshold is our own",
         ..Rule::checked_by(buffers as Check)
+    },
+    Rule {
+        id: "DTP-LOST",
+        per: "port",
+        looks_at: "Packets that a port of l2fwd, Pktgen, vRouter or testpmd lost, and where.",
+        limits: &[limit("of the packets of its direction", LOST, "share")],
+        why: "A packet is lost where a ring is full: whoever empties that ring was too slow or did not run. What is lost on the way in came faster \
+              than the program fetched it: its cores are full or were stopped. What is lost on the way out found the ring of that port full: who \
+              takes packets from it is the next to look at: for a virtio port the switch on the host, for a vhost port the guest, for a card the \
+              line. Caveat: counters are sums since the program began, and a flood on purpose loses packets as well.",
+        fix: &[
+            "kvmscope record --seconds 10 -o again   # on the host, under the same load: which thread did not run",
+            "ovs-appctl dpif-netdev/pmd-rxq-show   # where Open vSwitch empties the ring: is its thread full?",
+        ],
+        source: "DPDK 22.11, examples/l2fwd/main.c and app/test-pmd/config.c; Pktgen 22.07; tf-vrouter R2011, utils/vif.c; the threshold is our own",
+        ..Rule::checked_by(forwarded as Check)
     },
     Rule {
         id: "DTP-UPCALLS",
@@ -176,6 +194,29 @@ fn full(text: &Printed, all: &[Printed]) -> Vec<Hit> {
     .collect()
 }
 
+/// Ports that lost packets, each at the place where it lost most.
+fn forwarded(text: &Printed, _: &[Printed]) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for port in &text.forwarders {
+        let worst = (0..port.lost.len()).max_by_key(|at| port.lost[*at].1);
+        let Some((at, share)) = worst.and_then(|at| Some((at, port.share(at).filter(|share| *share >= LOST)?))) else {
+            continue;
+        };
+        let (place, lost) = &port.lost[at];
+        let title =
+            format!("{} {}: {} packets, {}, {place}", port.program, port.name, thousands(*lost), percent(share));
+        let seen = Evidence::in_table(title.clone(), "datapath.forwarders")
+            .key("port", port.name.as_str())
+            .key("file", text.path.as_str());
+        let severity = if share >= MANY { Severity::High } else { Severity::Medium };
+        let mut hit = Hit::new(format!("{} {}", port.program, port.name), severity, title).with(seen);
+        // These programs run in guests and on hosts alike.
+        hit.level = Some(Level::Unknown);
+        hits.push(hit);
+    }
+    hits
+}
+
 /// Ports of testpmd that had no buffer for packets.
 fn buffers(text: &Printed, _: &[Printed]) -> Vec<Hit> {
     let short = text.testpmd.ports.iter().filter_map(|(port, told)| {
@@ -216,12 +257,17 @@ fn is_idle(pmd: &PmdStatistics) -> bool {
     pmd.busy_share().is_some_and(|share| share < WORKS)
 }
 
+/// Share of a thread's passes that no flow matched.
+pub(super) fn missed_share(pmd: &PmdStatistics) -> Option<f64> {
+    let missed = pmd.upcalls?.saturating_add(pmd.lost_upcalls.unwrap_or(0));
+    Some(missed as f64 / passes(pmd)? as f64)
+}
+
 fn upcalls(text: &Printed, _: &[Printed]) -> Vec<Hit> {
     let mut hits = Vec::new();
     for (cpu, pmd) in threads(text) {
-        let (Some(all), Some(upcalls)) = (passes(pmd), pmd.upcalls) else { continue };
+        let Some(share) = missed_share(pmd) else { continue };
         let lost = pmd.lost_upcalls.unwrap_or(0);
-        let share = upcalls.saturating_add(lost) as f64 / all as f64;
         if share < UPCALLS || is_idle(pmd) {
             continue;
         }
@@ -317,6 +363,7 @@ mod tests {
             flows: Vec::new(),
             testpmd: host::polled::testpmd::Testpmd::default(),
             traffic,
+            forwarders: host::polled::forwarders::read(text),
         };
         findings(&[printed]).into_iter().map(|finding| format!("{} {}", finding.rule, finding.title)).collect()
     }
@@ -360,6 +407,20 @@ mod tests {
         );
         assert_eq!(titles(&stats(0, 1_000, 0, 0, 50, 50, "16.00")), Vec::<String>::new(), "a cache that is off");
         assert_eq!(titles(&stats(900, 100, 0, 0, 99, 1, "1.20")).len(), 2, "full, with small batches");
+    }
+
+    #[test]
+    fn a_port_that_loses_packets_is_told_with_the_place() {
+        let text = |dropped: u64| {
+            format!(
+                "Port statistics ====\nStatistics for port 0 ------------------------------\nPackets sent: 75000\nPackets received: 9\nPackets dropped: {dropped}\n"
+            )
+        };
+        assert_eq!(
+            titles(&text(25_000)),
+            ["DTP-LOST l2fwd port 0: 25,000 packets, 25.0 %, were dropped on the way out: its ring took no more"]
+        );
+        assert_eq!(titles(&text(5)), Vec::<String>::new());
     }
 
     #[test]

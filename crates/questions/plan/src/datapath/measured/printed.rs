@@ -62,17 +62,28 @@ pub(super) const TRAFFIC: TableSpec = table! {
     ]
 };
 
+pub(super) const FORWARDERS: TableSpec = table! {
+    datapath.forwarders version 1:
+    "One port of l2fwd, Pktgen, vRouter or testpmd's extended counters, as it was shown last, and the place where it lost most.";
+    key machine, key file, key program, key port, count received, count sent, u64("") rx_pps, u64("") tx_pps,
+    count lost, share lost_share, text place;
+    shown![
+        "Ports, and where they lost packets", MOST_ROWS;
+        file, program, port, received, sent, rx_pps: "received/s", tx_pps: "sent/s", lost: "most lost", lost_share: "of its direction",
+    ]
+};
+
 /// What a port lost on the way in: what it missed, and what found no buffer.
 fn lost(port: PortStatistics) -> Option<u64> {
     let all = [port.rx_missed, port.rx_nombuf];
     all.iter().any(Option::is_some).then(|| all.into_iter().flatten().fold(0, u64::saturating_add))
 }
 
-/// Tables [`PMDS`], [`QUEUES`], [`FLOWS`], [`PORTS`] and [`TRAFFIC`], those that have rows.
+/// Tables [`PMDS`], [`QUEUES`], [`FLOWS`], [`PORTS`], [`TRAFFIC`] and [`FORWARDERS`], those that have rows.
 pub(super) fn tables(all: &[Printed]) -> Vec<Table> {
     let (mut pmds, mut queues, mut flows, mut ports) =
         (Table::new(&PMDS), Table::new(&QUEUES), Table::new(&FLOWS), Table::new(&PORTS));
-    let mut traffic = Table::new(&TRAFFIC);
+    let (mut traffic, mut forwarders) = (Table::new(&TRAFFIC), Table::new(&FORWARDERS));
     for text in all {
         let of = |text: &Printed| [Cell::from(text.machine.as_str()), text.path.as_str().into()];
         for pmd in text.pmds.iter().filter(|pmd| pmd.cpu.is_some()) {
@@ -119,6 +130,21 @@ pub(super) fn tables(all: &[Printed]) -> Vec<Table> {
             ];
             traffic.push(of(text).into_iter().chain(rest).collect());
         }
+        for port in &text.forwarders {
+            let worst = (0..port.lost.len()).max_by_key(|at| port.lost[*at].1);
+            let rest: [Cell; 9] = [
+                port.program.into(),
+                port.name.as_str().into(),
+                port.received.into(),
+                port.sent.into(),
+                port.rx_pps.into(),
+                port.tx_pps.into(),
+                worst.map(|at| port.lost[at].1).into(),
+                worst.and_then(|at| port.share(at)).into(),
+                worst.map(|at| port.lost[at].0.clone()).into(),
+            ];
+            forwarders.push(of(text).into_iter().chain(rest).collect());
+        }
         let numbers: std::collections::BTreeSet<u32> =
             text.testpmd.ports.keys().chain(text.testpmd.forwarded.keys()).copied().collect();
         for number in numbers {
@@ -136,5 +162,5 @@ pub(super) fn tables(all: &[Printed]) -> Vec<Table> {
             ports.push(of(text).into_iter().chain(rest).collect());
         }
     }
-    [traffic, pmds, queues, flows, ports].into_iter().filter(|table| !table.rows.is_empty()).collect()
+    [traffic, pmds, queues, flows, ports, forwarders].into_iter().filter(|table| !table.rows.is_empty()).collect()
 }

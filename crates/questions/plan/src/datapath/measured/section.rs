@@ -12,6 +12,7 @@ use base::number::{counted, many, percent, plain, thousands};
 use base::{Section, Unknown};
 use facts::datapaths::{Datapaths, Printed};
 use facts::{Answer, Case, Error};
+use host::polled::forwarders::Port;
 use host::polled::testpmd::PortStatistics;
 
 pub const QUESTION: &str = "How many packets did the datapath carry, where did the others go, and what did each cost?";
@@ -139,8 +140,12 @@ fn of_printed(printed: &[Printed]) -> String {
         };
         let queue = busiest_queue(printed).map_or(String::new(), |told| format!(" {told}"));
         let forwarded = of_forwarded(printed).map_or(String::new(), |told| format!(" Beside them {told}"));
+        let missed = judged::missed_share(pmd).filter(|share| *share >= judged::UPCALLS);
+        let missed = missed.map_or(String::new(), |share| {
+            format!(" {} of its passes matched no flow, and went to ovs-vswitchd.", percent(share))
+        });
         return format!(
-            "{}; the busiest, on CPU {}, had packets in {} of its cycles{}{}.{lost}{idle}{queue}{forwarded}",
+            "{}; the busiest, on CPU {}, had packets in {} of its cycles{}{}.{missed}{lost}{idle}{queue}{forwarded}",
             many(pmds.len() as u64, "polling thread"),
             pmd.cpu.unwrap_or_default(),
             percent(share),
@@ -195,8 +200,85 @@ fn of_printed(printed: &[Printed]) -> String {
         );
     }
     of_forwarded(printed)
+        .or_else(|| of_forwarders(printed))
         .or_else(|| busiest_queue(printed))
-        .unwrap_or_else(|| "Packets of flows or ports were printed, and no rate.".to_owned())
+        .or_else(|| unmeasured(printed))
+        .or_else(|| sleepers(printed))
+        .unwrap_or_else(|| match printed.iter().any(|text| !text.flows.is_empty()) {
+            true => "Packets of flows were printed, and no rate.".to_owned(),
+            false => "What a switch printed has no count of packets.".to_owned(),
+        })
+}
+
+/// Ports that are told in the sentence; the table has all of them.
+const MOST_PORTS: usize = 3;
+
+/// What other forwarders and generators carried: first where most was lost, else each port.
+fn of_forwarders(printed: &[Printed]) -> Option<String> {
+    let mut ports: Vec<&Port> = printed.iter().flat_map(|text| &text.forwarders).collect();
+    let lost = |port: &Port| port.lost.iter().map(|(_, packets)| *packets).max().unwrap_or(0);
+    ports.sort_by_key(|port| std::cmp::Reverse(lost(port)));
+    let told: Vec<String> = ports.iter().take(MOST_PORTS).map(|port| of_port(port)).collect();
+    let others = ports.len().saturating_sub(told.len());
+    let rest = match others {
+        0 => String::new(),
+        others => format!(" Of {} more the table tells.", many(others as u64, "port")),
+    };
+    let is_clean = ports.iter().all(|port| lost(port) == 0) && ports.iter().any(|port| port.sent.is_some());
+    let none = if is_clean { " None of them counts a lost packet." } else { "" };
+    (!told.is_empty()).then(|| format!("{}{rest}{none}", told.join(" ")))
+}
+
+fn of_port(port: &Port) -> String {
+    let told = |rate: Option<u64>, sum: Option<u64>| match (rate, sum) {
+        (Some(rate), _) => Some(format!("{} packets per second", thousands(rate))),
+        (None, Some(sum)) => Some(counted(sum, "packet", "packets")),
+        (None, None) => None,
+    };
+    let mut said: Vec<String> = Vec::new();
+    said.extend(told(port.tx_pps, port.sent).map(|sent| format!("sent {sent}")));
+    said.extend(told(port.rx_pps, port.received).map(|received| format!("received {received}")));
+    let worst = (0..port.lost.len()).max_by_key(|at| port.lost[*at].1);
+    let lost = worst.map_or(String::new(), |at| {
+        let share = port.share(at).map_or(String::new(), |share| format!(" ({})", percent(share)));
+        format!("; {}{share} {}", counted(port.lost[at].1, "packet", "packets"), port.lost[at].0)
+    });
+    format!("{} {} {}{lost}.", port.program, port.name, said.join(" and "))
+}
+
+/// Polling threads that may sleep: what arrives meanwhile waits.
+fn sleepers(printed: &[Printed]) -> Option<String> {
+    let threads = || printed.iter().flat_map(|text| &text.pmds).filter_map(|pmd| pmd.cpu.zip(pmd.max_sleep_us));
+    let sleep: Vec<(u32, u64)> = threads().filter(|(_, us)| *us > 0).collect();
+    let longest = sleep.iter().map(|(_, us)| *us).max();
+    Some(match longest {
+        None if threads().next().is_none() => return None,
+        None => format!("None of {} may sleep.", many(threads().count() as u64, "polling thread")),
+        Some(us) => {
+            let cpus: Vec<String> = sleep.iter().map(|(cpu, _)| cpu.to_string()).collect();
+            format!(
+                "{} of {} may sleep up to {us} us at a time where few packets come, on CPUs {}: a packet that arrives meanwhile waits as long. \
+                 `ovs-vsctl set Open_vSwitch . other_config:pmd-sleep-max=0` ends it, for CPU time.",
+                sleep.len(),
+                many(threads().count() as u64, "polling thread"),
+                cpus.join(", ")
+            )
+        }
+    })
+}
+
+/// Receive queues that were not measured yet are served all the same.
+fn unmeasured(printed: &[Printed]) -> Option<String> {
+    let queues = printed.iter().flat_map(|text| &text.queues);
+    let served = queues.flat_map(|pmd| pmd.queues.iter().map(move |queue| (pmd.cpu, queue)));
+    let told: Vec<String> =
+        served.map(|(cpu, queue)| format!("queue {} of {} by CPU {cpu}", queue.queue, queue.port)).collect();
+    if told.is_empty() {
+        return None;
+    }
+    let shown = told.iter().take(MOST_PORTS).cloned().collect::<Vec<_>>().join(", ");
+    let rest = if told.len() > MOST_PORTS { " and others" } else { "" };
+    Some(format!("Receive queues are polled so: {shown}{rest}; what each takes was not measured yet."))
 }
 
 /// The receive queue that takes most of a polling thread.

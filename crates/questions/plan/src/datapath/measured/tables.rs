@@ -4,7 +4,7 @@ use super::beside::{BOUNDS, STREAMS};
 use super::dials::{MARKS, SAMPLES};
 use super::gaps::GAPS;
 use super::kinds::{Cycles, Kind, dropped_share};
-use super::printed::{FLOWS, PMDS, PORTS, QUEUES, TRAFFIC};
+use super::printed::{FLOWS, FORWARDERS, PMDS, PORTS, QUEUES, TRAFFIC};
 use super::unseen::PREDICTED;
 use crate::datapath::tables::RATES;
 use base::datapath::DatapathRun;
@@ -13,8 +13,22 @@ use facts::datapaths::Bed;
 
 /// All of them but `rates`.
 pub const TABLES: &[&TableSpec] = &[
-    &TRIALS, &BOOKS, &TRAFFIC, &CYCLES, &PREDICTED, &POLLERS, &GAPS, &BOUNDS, &STREAMS, &SAMPLES, &MARKS, &PMDS,
-    &QUEUES, &FLOWS, &PORTS,
+    &TRIALS,
+    &BOOKS,
+    &TRAFFIC,
+    &CYCLES,
+    &PREDICTED,
+    &POLLERS,
+    &GAPS,
+    &BOUNDS,
+    &STREAMS,
+    &SAMPLES,
+    &MARKS,
+    &PMDS,
+    &QUEUES,
+    &FLOWS,
+    &PORTS,
+    &FORWARDERS,
 ];
 
 pub(super) const MOST_ROWS: usize = 60;

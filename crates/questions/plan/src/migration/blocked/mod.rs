@@ -68,7 +68,12 @@ impl Guest {
         };
         let guest = |pid: &String| {
             let place = format!("proc/{pid}/cmdline");
-            Some(Self::of(&snapshot.read(&place)?, &place, driver))
+            let guest = Self::of(&snapshot.read(&place)?, &place, driver);
+            // libvirt of a pod is within it: the host has no virsh for its VM.
+            let group = snapshot.read(&format!("proc/{pid}/cgroup")).unwrap_or_default();
+            let is_here = !group.contains("kubepods");
+            let started = Started { is_libvirts: guest.started.is_libvirts && is_here, ..guest.started };
+            Some(Self { is_libvirts: guest.is_libvirts && is_here, started, ..guest })
         };
         snapshot.vms().iter().filter_map(guest).collect()
     }

@@ -11,7 +11,7 @@ use base::number::{bytes, duration};
 use base::{Cell, Cost, CostKind, Severity, Table, TableSpec, shown, table};
 use facts::migrations::Migration;
 use facts::rule::Hit;
-use host::migrated::account::By;
+use host::migrated::account::{By, POSTCOPY};
 
 /// Migrations that had not ended when they were looked at.
 pub(super) const PACE: TableSpec = table! {
@@ -35,6 +35,8 @@ struct Pace {
     sent: Option<f64>,
     /// The rate is a mean over all that was sent, not that of now.
     is_mean: bool,
+    /// The guest runs on the target: nobody stops it any more, and what it writes is not sent again.
+    is_postcopy: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,14 +72,16 @@ impl Pace {
         Self {
             left: migration.last(|poll| poll.remaining_bytes),
             disk_left: migration.last(|poll| poll.disk_remaining_bytes).filter(|bytes| *bytes > 0),
-            dirtied,
+            dirtied: dirtied.filter(|_| !migration.notes.iter().any(|note| note == POSTCOPY)),
             sent: now.or_else(mean),
             is_mean: now.is_none(),
+            is_postcopy: migration.notes.iter().any(|note| note == POSTCOPY),
         }
     }
 
     fn ends(&self) -> Ends {
         match (self.dirtied, self.sent) {
+            (_, Some(_)) if self.is_postcopy => Ends::Yes,
             (Some(dirtied), Some(sent)) if dirtied >= sent => Ends::No,
             (Some(_), Some(_)) => Ends::Yes,
             _ => Ends::Unknown,
@@ -86,7 +90,7 @@ impl Pace {
 
     /// How long the guest would be dark if it were stopped now: what is left is sent meanwhile. Its disks cannot be cut short.
     fn dark_now_ns(&self) -> Option<f64> {
-        let sent = self.sent.filter(|sent| *sent > 0.0 && self.disk_left.is_none())?;
+        let sent = self.sent.filter(|sent| *sent > 0.0 && self.disk_left.is_none() && !self.is_postcopy)?;
         Some(self.left? as f64 / sent * 1e9)
     }
 
@@ -141,6 +145,7 @@ pub(super) fn sentence(migration: &Migration) -> Option<String> {
         (Some(dirtied), Some(sent)) => {
             said.push(format!("the guest dirties {} and {} are sent{mean}", per_second(dirtied), per_second(sent)));
         }
+        (None, Some(sent)) if pace.is_postcopy => said.push(format!("{} are sent{mean}", per_second(sent))),
         (None, Some(sent)) => {
             said.push(format!("{} are sent{mean}; what the guest dirties is not told", per_second(sent)))
         }
@@ -201,6 +206,9 @@ const BY_KUBEVIRT: [&str; 3] = [
     "kubectl get kubevirt -A -o jsonpath='{..migrations}'   # is bandwidthPerMigration a limit? A longer progressTimeout or completionTimeoutPerGiB ends nothing while more is dirtied than sent",
 ];
 
+/// What auto-converge takes at most, in percent (DEFAULT_MIGRATE_MAX_CPU_THROTTLE, migration/options.c, QEMU 8.2).
+const MOST_THROTTLE: u64 = 99;
+
 fn never_ends((run, migration, _): Run<'_>) -> Option<Hit> {
     let pace =
         Pace::of(migration).or_else(|| Pace::before_the_end(migration)).filter(|pace| pace.ends() == Ends::No)?;
@@ -247,8 +255,19 @@ fn never_ends((run, migration, _): Run<'_>) -> Option<Hit> {
         format!("what {asks} said before")
     });
     let asked = usize::from(has_none && ways_out == IN_MONITOR);
+    // Where auto-converge takes all that it may, a larger step takes no more.
+    let throttle = migration.polls.iter().rev().find_map(|(_, poll)| poll.throttle_percent).unwrap_or(0);
+    let is_throttled = throttle >= MOST_THROTTLE;
+    if is_throttled {
+        hit = hit.seen(format!("auto-converge takes {throttle} % of the guest's time already"), "its account");
+    }
+    let is_of_use = |line: &&&str| !(is_throttled && line.contains("cpu-throttle-increment"));
     hit.fix.extend(
-        ways_out.iter().skip(asked).map(|line| line.replace("MILLISECONDS", &dark_ms).replace("BEFORE", &before)),
+        ways_out
+            .iter()
+            .skip(asked)
+            .filter(is_of_use)
+            .map(|line| line.replace("MILLISECONDS", &dark_ms).replace("BEFORE", &before)),
     );
     if let Some(dark_ns) = pace.dark_now_ns() {
         hit.cost = Cost::of(CostKind::Modelled, dark_ns, "ns of dark time, to send what is left");

@@ -24,8 +24,10 @@ fn of_domain(model: &Model, caches: &BTreeMap<u32, CpuSet>, domain: &Domain) -> 
     let (mut behind, mut own): (BTreeMap<u32, Vec<&Thread>>, CpuSet) = (BTreeMap::new(), CpuSet::default());
     for thread in model.vcpus(domain) {
         let set = &thread.affinity.as_ref()?.value;
-        // What may run behind several is brought together by the scheduler.
-        let (cache, _) = caches.iter().find(|(_, cpus)| !set.is_empty() && set.is_within(cpus))?;
+        let one = one_each(model, domain, thread);
+        // What may run behind several is brought together by the scheduler, as long as there is a choice.
+        let at = one.as_ref().unwrap_or(set);
+        let (cache, _) = caches.iter().find(|(_, cpus)| !at.is_empty() && at.is_within(cpus))?;
         behind.entry(*cache).or_default().push(thread);
         own = own.or(set);
     }
@@ -55,10 +57,22 @@ fn of_domain(model: &Model, caches: &BTreeMap<u32, CpuSet>, domain: &Domain) -> 
         hit = hit.with(Evidence::in_table(what, "placement.threads"));
     }
     hit.changes = gathered(model, caches, domain);
+    if hit.changes.is_empty() && vcpus().any(|thread| one_each(model, domain, thread).is_some()) {
+        hit.changes = brought(model, domain, holding, &own);
+    }
     if hit.changes.is_empty() {
         hit.fix.push(model.proposal.why_none());
     }
     Some(hit)
+}
+
+/// The CPU of a vCPU whose VM has no more CPUs than busy vCPUs: each of them carries one, whichever it is.
+fn one_each(model: &Model, domain: &Domain, thread: &Thread) -> Option<CpuSet> {
+    let set = &thread.affinity.as_ref()?.value;
+    let with_it = |other: &&Thread| other.affinity.as_ref().is_some_and(|own| own.value == *set);
+    let busy = model.vcpus(domain).filter(with_it).filter(|other| Demand::of(other).low > BUSY).count();
+    let last = thread.last_cpu.as_ref().filter(|cpu| set.contains(cpu.value))?;
+    (set.len() > 1 && busy >= set.len()).then(|| CpuSet::one(last.value))
 }
 
 /// CPUs behind one cache of this node that have room for so many vCPUs: a core for each, or a CPU where they share cores already.
@@ -75,6 +89,26 @@ fn holding<'a>(model: &Model, caches: &'a BTreeMap<u32, CpuSet>, own: &CpuSet, v
         let is_by_cpus = packed || topology.cores_unknown;
         vcpus <= if is_by_cpus { room.len() } else { topology.cores_of(&room).len() }
     })
+}
+
+/// What gives each vCPU a core behind that cache, where that costs nobody CPU time.
+fn brought(model: &Model, domain: &Domain, holding: &CpuSet, own: &CpuSet) -> Vec<Change> {
+    let proposal = &model.proposal;
+    let idle = |cpu: &u32| own.contains(*cpu) || model.machine.cpu_use.get(cpu).is_some_and(|usage| usage.idle > 0.5);
+    let room = holding.and(&own.or(&model.spare()));
+    let mut cores = BTreeMap::new();
+    for cpu in room.iter().filter(idle) {
+        cores.entry(model.machine.topology.cpus.get(&cpu).map(|about| about.core)).or_insert(cpu);
+    }
+    let units = proposal.task.units.iter().zip(&proposal.subjects).enumerate();
+    let vcpus = units.filter(|(_, (unit, subject))| unit.kind == Kind::Vcpu && subject.vm == domain.name);
+    let vcpus: Vec<usize> = vcpus.map(|(unit, _)| unit).collect();
+    if cores.len() < vcpus.len() {
+        return Vec::new();
+    }
+    let to: Vec<(usize, CpuSet)> = vcpus.into_iter().zip(cores.into_values().map(CpuSet::one)).collect();
+    let now = proposal.now().map_or(0.0, |now| proposal.missing(now));
+    proposal.moving(&to).filter(|(_, missing)| *missing <= now).map(|(changes, _)| changes).unwrap_or_default()
 }
 
 /// What the placement changes of the VM's vCPUs, if it brings them behind one cache.

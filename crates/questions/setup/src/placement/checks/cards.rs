@@ -22,6 +22,22 @@ pub(super) fn emulated(interface: &Interface) -> bool {
     interface.model.as_deref().is_some_and(|model| !model.starts_with("virtio")) && interface.kind != "hostdev"
 }
 
+/// Whether QEMU's main loop carries the packets of a card that it does not emulate: a network within QEMU, or virtio without vhost.
+pub(super) fn in_main_loop(interface: &Interface) -> bool {
+    let is_virtios = interface.driver.as_deref() == Some("qemu") && !interface.kind.starts_with("vhost");
+    !emulated(interface) && (interface.kind == "user" || is_virtios)
+}
+
+/// The element of a card that the kernel serves. Slirp has no back end in the kernel: only another kind of network has.
+pub(super) fn with_vhost(interface: &Interface) -> &'static str {
+    match interface.kind.as_str() {
+        "user" => {
+            "<interface type='bridge'>, <source bridge='BRIDGE'/>, <model type='virtio'/>; ip -br link show type bridge"
+        }
+        _ => "<model type='virtio'/> and <driver name='vhost'/>",
+    }
+}
+
 /// Emulated cards, and virtio without vhost.
 pub(crate) fn network(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
@@ -36,7 +52,7 @@ pub(crate) fn network(model: &Model) -> Vec<Hit> {
                 )
             } else if interface.kind == "user" {
                 format!("{} is a network within QEMU (slirp): every packet goes through its main loop", interface.name)
-            } else if interface.driver.as_deref() == Some("qemu") && !interface.kind.starts_with("vhost") {
+            } else if in_main_loop(interface) {
                 format!("{} is served by QEMU's main loop (driver qemu)", interface.name)
             } else {
                 continue;
@@ -46,14 +62,7 @@ pub(crate) fn network(model: &Model) -> Vec<Hit> {
                 .of_domain(&domain.name)
                 .seen(what, &interface.place);
             let name = quoted(&domain.name);
-            // Slirp has no back end in the kernel: only another kind of network has.
-            let element = match interface.kind.as_str() {
-                "user" => {
-                    "<interface type='bridge'>, <source bridge='BRIDGE'/>, <model type='virtio'/>; ip -br link show type bridge"
-                }
-                _ => "<model type='virtio'/> and <driver name='vhost'/>",
-            };
-            hit.fix.push(format!("virsh edit {name}   # {element}"));
+            hit.fix.push(format!("virsh edit {name}   # {}", with_vhost(interface)));
             hit.undo.push(format!("virsh edit {name}   # the <interface> as it was"));
             hits.push(hit);
         }

@@ -5,6 +5,7 @@ use super::pins::who;
 use super::shape::{self, Formed};
 use crate::placement::culprits::{cpus_named, only_cpu};
 use crate::placement::model::{BUSY, Demand, Model};
+use crate::placement::solver::Kind;
 use base::number::{counted, list, many};
 use base::shell::quoted;
 use base::{Cost, CostKind, CpuSet, Evidence, Severity};
@@ -44,7 +45,7 @@ pub(crate) fn siblings(model: &Model) -> Vec<Hit> {
         let count: usize = cores.values().map(Vec::len).sum();
         let title =
             format!("{count} vCPUs of {} run on sibling threads of {}", domain.name, many(cores.len() as u64, "core"));
-        let lacks: Option<Vec<f64>> = cores.values().map(|threads| lack(threads)).collect();
+        let lacks: Option<Vec<f64>> = cores.values().map(|threads| lack(threads, only_cpu)).collect();
         let short = lacks.map(|lacks| lacks.iter().sum::<f64>());
         let severity = if short.is_some_and(|short| short < BUSY) { Severity::Info } else { Severity::Medium };
         let mut hit = Hit::new(&domain.name, severity, title).of_domain(&domain.name);
@@ -111,12 +112,11 @@ pub(crate) fn siblings(model: &Model) -> Vec<Hit> {
 }
 
 /// What threads on the CPUs of one core lack beside each other, in CPUs; `None` where what one wants is unknown.
-fn lack(threads: &[&Thread]) -> Option<f64> {
+fn lack(threads: &[&Thread], at: impl Fn(&Thread) -> Option<u32>) -> Option<f64> {
     let known = |thread: &&Thread| thread.run_share.is_some() && thread.wait_share.is_some();
     let mut wanted: BTreeMap<u32, f64> = BTreeMap::new();
     for thread in threads {
-        *wanted.entry(only_cpu(thread)?).or_default() +=
-            Demand::of(Some(thread).filter(|thread| known(thread))?).likely;
+        *wanted.entry(at(thread)?).or_default() += Demand::of(Some(thread).filter(|thread| known(thread))?).likely;
     }
     let all: f64 = wanted.values().sum();
     Some(wanted.values().map(|wanted| (wanted - room_beside(0.0, all - wanted)).max(0.0)).sum())
@@ -125,22 +125,31 @@ fn lack(threads: &[&Thread]) -> Option<f64> {
 /// Busy vCPUs of different VMs on threads of one core, while whole cores have nothing to do.
 pub(crate) fn strangers(model: &Model) -> Vec<Hit> {
     let topology = &model.machine.topology;
-    let mut cores: BTreeMap<u32, Vec<&Thread>> = BTreeMap::new();
-    for thread in model.machine.threads.iter().filter(|thread| matches!(thread.role, Role::Vcpu(_))) {
-        if let Some(cpu) = only_cpu(thread).and_then(|cpu| topology.cpus.get(&cpu)) {
-            cores.entry(cpu.core).or_default().push(thread);
-        }
-    }
-    let lack = |threads: &[&Thread]| lack(threads).filter(|short| *short >= BUSY);
-    cores.retain(|_, threads| {
-        let apart = |one: &&Thread| threads.iter().any(|two| one.vm != two.vm && only_cpu(one) != only_cpu(two));
-        threads.iter().any(apart) && lack(threads).is_some()
-    });
     let isolated = topology.isolated.clone().unwrap_or_default();
     let free = model.unbound().without(&isolated);
     let idle = |cpu: u32| model.machine.cpu_use.get(&cpu).is_none_or(|usage| usage.idle > 1.0 - BUSY);
     let empty = topology.cores().into_values().filter(|cpus| cpus.is_within(&free) && cpus.iter().all(idle));
     let empty: Vec<CpuSet> = empty.collect();
+    // Within a set that has as many vCPUs as CPUs, each has one: that which it was last on.
+    let full_set = |thread: &Thread| {
+        let set = &thread.affinity.as_ref()?.value;
+        let same = |other: &&Thread| other.affinity.as_ref().is_some_and(|own| own.value == *set);
+        let vcpus = model.machine.threads_of(thread.vm.as_deref()?).filter(|other| matches!(other.role, Role::Vcpu(_)));
+        let is_full = set.len() < topology.online.len() && vcpus.filter(same).count() >= set.len();
+        is_full.then(|| thread.last_cpu.as_ref().map(|cpu| cpu.value))?.filter(|cpu| set.contains(*cpu))
+    };
+    let at = |thread: &Thread| only_cpu(thread).or_else(|| full_set(thread));
+    let mut cores: BTreeMap<u32, Vec<&Thread>> = BTreeMap::new();
+    for thread in model.machine.threads.iter().filter(|thread| matches!(thread.role, Role::Vcpu(_))) {
+        if let Some(cpu) = at(thread).and_then(|cpu| topology.cpus.get(&cpu)) {
+            cores.entry(cpu.core).or_default().push(thread);
+        }
+    }
+    let lack = |threads: &[&Thread]| lack(threads, at).filter(|short| *short >= BUSY);
+    cores.retain(|_, threads| {
+        let apart = |one: &&Thread| threads.iter().any(|two| one.vm != two.vm && at(one) != at(two));
+        threads.iter().any(apart) && lack(threads).is_some()
+    });
     if cores.is_empty() || empty.is_empty() {
         return Vec::new();
     }
@@ -162,9 +171,9 @@ pub(crate) fn strangers(model: &Model) -> Vec<Hit> {
     let idle = empty.iter().fold(CpuSet::default(), |all, cpus| all.or(cpus));
     hit = hit.seen(format!("no thread of a VM is bound to {}, and they were idle", cpus_named(&idle)), "proc/stat");
     hit.cost = Cost::of(CostKind::Modelled, short, "CPUs short beside busy siblings");
-    hit.fix.push(match model.proposal.better().into_iter().next() {
-        Some(_) => "kvmscope check --json   # table proposal: placements with a core for each".to_owned(),
-        None => model.proposal.why_none(),
-    });
+    hit.changes = model.proposal.part(|unit, of| unit.kind == Kind::Vcpu && vms.contains(&of.vm));
+    if hit.changes.is_empty() {
+        hit.fix.push(model.proposal.why_none());
+    }
     vec![hit]
 }

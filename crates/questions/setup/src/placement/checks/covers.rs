@@ -87,18 +87,36 @@ fn hit(model: &Model, mask: &Mask<'_>, held: &BTreeMap<u32, &str>) -> Option<Hit
     }
     hit = with_victims(model, hit, &victims);
     hit.cost = Cost::of(CostKind::Measured, short, UNIT);
-    let wanted = wanted(model, mask);
-    let rest = room(model, mask, wanted);
-    if wanted > rest.len() as f64 + SHORT {
-        crowded(model, mask, &rest, wanted, &mut hit);
-    } else {
-        narrow(model, mask, &rest, &mut hit);
-    }
-    shared_set(model, mask, &rest, &mut hit);
+    narrowed(model, mask, &mut hit);
     if hit.changes.is_empty() && hit.fix.is_empty() {
         hit.fix.push(model.proposal.why_none());
     }
     Some(hit)
+}
+
+fn narrowed(model: &Model, mask: &Mask<'_>, hit: &mut Hit) {
+    let wanted = wanted(model, mask);
+    let rest = room(model, mask, wanted);
+    if wanted > rest.len() as f64 + SHORT {
+        crowded(model, mask, &rest, wanted, hit);
+    } else {
+        narrow(model, mask, &rest, hit);
+    }
+    shared_set(model, mask, &rest, hit);
+}
+
+/// The hit with what keeps VMs that may run anywhere off the CPUs that others have for themselves.
+pub(super) fn kept_off<'a>(model: &'a Model, threads: &[&'a Thread], hit: &mut Hit) {
+    let held = held(&model.machine);
+    let vcpus = || threads.iter().copied().filter(|thread| matches!(thread.role, Role::Vcpu(_)));
+    let covered =
+        vcpus().map(|thread| covered(&model.machine, &held, thread)).fold(CpuSet::default(), |all, set| all.or(&set));
+    let Some(set) = vcpus().find_map(|thread| Some(&thread.affinity.as_ref()?.value)).filter(|_| !covered.is_empty())
+    else {
+        return;
+    };
+    let vms = vcpus().filter_map(|thread| thread.vm.as_deref()).collect();
+    narrowed(model, &Mask { set, covered, vms, threads: vcpus().collect() }, hit);
 }
 
 /// So many CPUs that what is left of a mask may lack: our own limit.

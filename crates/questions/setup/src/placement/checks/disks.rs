@@ -1,6 +1,6 @@
 //! Disks of guests: slow ones, unsafe ones, those with a limit.
 
-use super::cards::emulated;
+use super::cards::{emulated, in_main_loop, with_vhost};
 use crate::placement::model::Model;
 use base::Severity;
 use base::number::{list, percent};
@@ -126,7 +126,8 @@ pub(crate) fn main_loop(model: &Model) -> Vec<Hit> {
             hit.fix.extend(fix);
             hit.undo.extend(undo);
         }
-        if served.is_empty() {
+        hit = carries(domain, hit);
+        if served.is_empty() && hit.fix.is_empty() {
             let tid = emulator(model, domain).and_then(|thread| thread.tid);
             hit.fix.push(format!(
                 "perf top -t {}   # what it works at",
@@ -136,6 +137,20 @@ pub(crate) fn main_loop(model: &Model) -> Vec<Hit> {
         served.iter().fold(hit, |hit, disk| hit.seen(format!("disk {} has no iothread", disk.target), &disk.place))
     })
     .collect()
+}
+
+/// The cards whose packets the main loop carries, with what has the kernel carry them.
+fn carries(domain: &Domain, mut hit: Hit) -> Hit {
+    let name = quoted(&domain.name);
+    for card in domain.interfaces.iter().filter(|card| in_main_loop(card)).take(MOST_SERVED) {
+        let what = printable(&card.name);
+        hit.title = format!("{}, and carries the packets of {what}", hit.title);
+        hit.explains.push(format!("PLC-NET@{}-{}", domain.name, card.name));
+        hit = hit.seen(format!("{what} has no vhost"), &card.place);
+        hit.fix.push(format!("virsh edit {name}   # {}", with_vhost(card)));
+        hit.undo.push(format!("virsh edit {name}   # the <interface> as it was"));
+    }
+    hit
 }
 
 /// The devices that QEMU emulates: each access of the guest to one is work of the main loop, and of a vCPU that waits for it. Findings

@@ -123,6 +123,36 @@ pub(super) fn unboosted(model: &Model) -> Option<Hit> {
     Some(hit)
 }
 
+/// CPUs that are busy and far below their clock though nothing that was set keeps them there: then the processor or its firmware does.
+/// Below the base clock is less than any load gets; where that is not told, far less than several busy cores or wide vectors cost.
+pub(super) fn held_down(model: &Model) -> Option<Hit> {
+    let number = |cpu: u32, file: &str| frequency_khz(model, cpu, file);
+    let governor = |cpu: u32| model.machine.setting(&format!("{CPUS}{cpu}{GOVERNOR}"));
+    let is_free =
+        |cpu: &u32| governor(*cpu).is_some_and(|told| told.trim() == "performance") && caps(model, *cpu).is_empty();
+    let is_held = |cpu: &u32| {
+        let limit = number(*cpu, BASE).map(|base| base * BELOW_BASE).or_else(|| Some(number(*cpu, MOST)? * HELD));
+        let may = number(*cpu, CAP).is_some_and(|cap| Some(cap) == number(*cpu, MOST));
+        may && limit.zip(number(*cpu, CURRENT)).is_some_and(|(limit, now)| now <= limit)
+    };
+    let online = model.machine.topology.online.iter();
+    let held: CpuSet = online.filter(|cpu| is_slow(model, *cpu)).filter(is_free).filter(is_held).collect();
+    let first = held.first()?;
+    let [now, most] = [CURRENT, MOST].map(|file| number(first, file).unwrap_or_default() / 1e6);
+    let title = format!(
+        "CPUs {held} are busy at {now:.1} of {most:.1} GHz, though scaling_governor is performance and scaling_max_freq {most:.1} GHz: the \
+         processor or its firmware holds them down"
+    );
+    let mut hit = Hit::new("clock", Severity::Medium, title)
+        .seen(format!("CPU {first} is busy and slow"), format!("{CPUS}{first}{CURRENT}"));
+    hit = hit.seen(format!("scaling_max_freq of CPU {first} is {most:.1} GHz"), format!("{CPUS}{first}{CAP}"));
+    hit.fix.push("grep . /sys/devices/system/cpu/cpu*/thermal_throttle/*_throttle_count; dmesg | grep -iE 'thermal|throttl|power limit'   # twice: do \
+                  they count up? Then it is too hot".to_owned());
+    hit.fix.push("turbostat --quiet --show Core,Busy%,Bzy_MHz,PkgTmp,PkgWatt --num_iterations 1   # hot, or at its limit of power?".to_owned());
+    hit.fix.push("ipmitool sdr elist; ipmitool dcmi power get_limit   # fans, and a limit of power that the management controller sets".to_owned());
+    Some(hit)
+}
+
 fn lifted(model: &Model, name: &str, all: &[(u32, Cap)]) -> Hit {
     let (first, cap) = &all[0];
     let cpus: CpuSet = all.iter().map(|(cpu, _)| *cpu).collect();
@@ -159,6 +189,10 @@ fn frequency_khz(model: &Model, cpu: u32, file: &str) -> Option<f64> {
 /// A CPU with so much work should be as fast as it can: our own thresholds.
 pub(in crate::placement) const BUSY: f64 = 0.9;
 pub(in crate::placement) const SLOW: f64 = 0.7;
+
+/// Parts of the base clock, and of the highest where no base is told, from which no load explains a clock: our own thresholds.
+pub(in crate::placement) const BELOW_BASE: f64 = 0.9;
+pub(in crate::placement) const HELD: f64 = 0.4;
 
 /// CPUs that are set line by line; of more a loop is typed.
 const MOST_LINES: usize = 16;

@@ -6,7 +6,8 @@ use base::shell::quoted;
 use base::{CpuSet, Evidence};
 use facts::rule::Hit;
 use host::Machine;
-use host::machine::{Domain, Manager, Role};
+use host::machine::{Domain, Manager, Role, own_unit};
+use std::collections::BTreeSet;
 
 /// Parts of a node's memory that are free where it is full, and where it has room: our own limits.
 pub(in crate::placement) const FULL: f64 = 0.02;
@@ -108,6 +109,9 @@ fn binds(model: &Model, nodes: &Nodes, hit: &mut Hit) -> bool {
     let fits =
         sized.filter(|(bytes, _)| *bytes <= nodes.roomy.1).min_by_key(|(bytes, domain)| (*bytes, domain.name.clone()));
     hit.evidence.extend(bound.iter().map(|(_, told)| told.clone()));
+    if of_group(machine, &bound, nodes, hit) {
+        return true;
+    }
     match fits {
         Some((_, domain)) => moved(model, domain, nodes, hit),
         None => hit.fix.push(format!(
@@ -116,6 +120,37 @@ fn binds(model: &Model, nodes: &Nodes, hit: &mut Hit) -> bool {
             nodes.roomy.0
         )),
     }
+    true
+}
+
+/// Where a group, and nothing of the VMs' own, leaves them that node alone, its owner gives it the other one as well: at once, and no binding
+/// of a VM reaches beyond it (Documentation/admin-guide/cgroup-v2.rst, cpuset.mems, Linux 6.12; systemd.resource-control(5), AllowedMemoryNodes).
+fn of_group(machine: &Machine, bound: &[(&Domain, Evidence)], nodes: &Nodes, hit: &mut Hit) -> bool {
+    let only = |path: &str| {
+        let left = machine.cgroups.get(path).and_then(|group| group.memory_nodes.as_ref());
+        left.is_some_and(|left| left.len() == 1 && left.contains(nodes.full.0))
+    };
+    let is_its_own = |domain: &Domain| domain.memory_nodes.is_some() || machine.vm_bound.contains_key(&domain.name);
+    let highest = |domain: &Domain| {
+        let emulator = machine.threads_of(&domain.name).find(|thread| thread.role == Role::Emulator)?;
+        let group = emulator.cgroup.as_deref()?;
+        let above = group.match_indices('/').skip(1).map(|(at, _)| &group[..at]).chain([group]);
+        above.filter(|path| !path.is_empty()).find(|path| only(path)).map(str::to_owned)
+    };
+    let groups: Option<BTreeSet<String>> =
+        bound.iter().map(|(domain, _)| highest(domain).filter(|_| !is_its_own(domain))).collect();
+    let Some(path) = groups.filter(|groups| groups.len() == 1).and_then(|groups| groups.into_iter().next()) else {
+        return false;
+    };
+    let both = CpuSet::one(nodes.full.0).or(&CpuSet::one(nodes.roomy.0));
+    let line = |nodes: &CpuSet| match own_unit(&path).map(quoted) {
+        Some(unit) => format!("systemctl set-property --runtime {unit} AllowedMemoryNodes={nodes}"),
+        None => format!("echo {nodes} > {}", quoted(&format!("/sys/fs/cgroup{path}/cpuset.mems"))),
+    };
+    hit.evidence
+        .push(Evidence::new(format!("{path} may have memory of node {} alone", nodes.full.0), "cpuset.mems.effective"));
+    hit.fix.push(line(&both));
+    hit.undo.push(line(&CpuSet::one(nodes.full.0)));
     true
 }
 

@@ -6,7 +6,7 @@ use base::number::{list, many};
 use base::shell::quoted;
 use base::{Evidence, Severity};
 use facts::rule::Hit;
-use host::machine::{Domain, NAMED_OR_HOST_MODEL};
+use host::machine::{Domain, Manager, NAMED_OR_HOST_MODEL};
 
 fn whole(model: &Model) -> impl Iterator<Item = (&Domain, &str)> {
     model.machine.domains.iter().filter_map(|domain| Some((domain, domain.whole.as_deref()?)))
@@ -18,9 +18,7 @@ pub(crate) fn translated(model: &Model) -> Vec<Hit> {
     for domain in &model.machine.domains {
         if let Some(told) = &domain.translated {
             let title = format!("{} does not use KVM: QEMU translates every instruction", domain.name);
-            hits.push(
-                Hit::new(&domain.name, Severity::High, title).of_domain(&domain.name).seen(&told.value, &told.place),
-            );
+            hits.push(with_kvm(model, domain, title).seen(&told.value, &told.place));
             continue;
         }
         let mut translated = model.vcpus(domain).filter(|thread| thread.name.ends_with("/TCG"));
@@ -29,10 +27,23 @@ pub(crate) fn translated(model: &Model) -> Vec<Hit> {
         let title = format!("{} does not use KVM: QEMU emulates its vCPUs", domain.name);
         let place = first.last_cpu.as_ref().map(|cpu| &cpu.place).or(first.run_share.as_ref().map(|run| &run.place));
         let place = place.map_or("the thread's name", String::as_str);
-        let hit = Hit::new(&domain.name, Severity::High, title).of_domain(&domain.name);
-        hits.push(hit.seen(format!("a thread is called {}", first.name), place));
+        hits.push(with_kvm(model, domain, title).seen(format!("a thread is called {}", first.name), place));
     }
     hits
+}
+
+/// One that is to run with KVM, where the host has it.
+fn with_kvm(model: &Model, domain: &Domain, title: String) -> Hit {
+    let (mut hit, name) = (Hit::new(&domain.name, Severity::High, title).of_domain(&domain.name), quoted(&domain.name));
+    // A list of threads has a name for it that nobody else knows.
+    let is_known = domain.whole.is_some() || domain.by_command;
+    if !is_known && model.machine.manager_of(domain) == Manager::Qemu {
+        hit.fix.push("# <domain type='kvm'/> in its definition, or -accel kvm where it is started".to_owned());
+        return hit;
+    }
+    hit.fix.push(format!("virsh edit {name}   # <domain type='kvm'/>, from the next start"));
+    hit.undo.push(format!("virsh edit {name}   # the element as it was"));
+    hit
 }
 
 /// Devices that a server has no use for.

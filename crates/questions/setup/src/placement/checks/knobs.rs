@@ -76,6 +76,7 @@ pub(crate) fn host(model: &Model) -> Vec<Hit> {
     hits.extend(frequency::governors(model));
     hits.extend(frequency::capped(model));
     hits.extend(frequency::unboosted(model));
+    hits.extend(frequency::held_down(model));
     hits
 }
 

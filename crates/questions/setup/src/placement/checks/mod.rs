@@ -18,6 +18,7 @@ pub(crate) mod guest;
 pub(crate) mod halt_polling;
 pub(crate) mod holders;
 pub(crate) mod hybrid;
+mod idle_policy;
 pub(crate) mod isolated;
 pub(crate) mod kernel_work;
 pub(crate) mod knobs;

@@ -1,5 +1,6 @@
 //! CPUs of which more is wanted than they have: one cause, with all that starve by it.
 
+use super::idle_policy;
 use super::nova;
 use super::slice::slices;
 use super::starved::with_victims;
@@ -36,7 +37,9 @@ fn overcommitted(model: &Model, pool: &Pool, victims: &[&Verdict]) -> Hit {
     let (cpus, wanted) = (pool.cpus.len(), pool.wanted);
     let others = match pool.others {
         0 => String::new(),
-        others => format!(" and {}", counted(others, "other thread of a VM", "other threads of VMs")),
+        // Of a set the title names the VMs.
+        others if pool.host => format!(" and {}", counted(others, "other thread of a VM", "other threads of VMs")),
+        others => format!(" and {}", many(others, "other thread")),
     };
     let threads = format!("{}{others}", many(pool.vcpus, "vCPU"));
     let verb = if pool.vcpus + pool.others == 1 { "wants" } else { "want" };
@@ -109,8 +112,7 @@ fn overcommitted(model: &Model, pool: &Pool, victims: &[&Verdict]) -> Hit {
         return hit;
     }
     let mut vms: BTreeMap<&str, usize> = BTreeMap::new();
-    let vcpus = model.machine.threads.iter().filter(|thread| matches!(thread.role, Role::Vcpu(_)));
-    let vcpus = vcpus.filter_map(|thread| thread.vm.as_deref()).filter(|vm| pool.vms.contains(*vm));
+    let vcpus = vcpus_of(model, pool).filter_map(|thread| thread.vm.as_deref());
     vcpus.for_each(|vm| *vms.entry(vm).or_default() += 1);
     // Who has less weight than others gets what these leave: fewer vCPUs would not help it.
     let weight = |vm: &str| weights::of_vm(model, vm);
@@ -125,6 +127,18 @@ fn overcommitted(model: &Model, pool: &Pool, victims: &[&Verdict]) -> Hit {
         ));
         hit.undo.push(format!("virsh schedinfo {vm} --live --config --set cpu_shares={own}"));
     }
+    let others =
+        |vm: &str| vcpus_of(model, pool).filter(move |thread| thread.vm.as_deref() != Some(vm)).max_by(ran_less);
+    let is_lowest = |vm: &&str| {
+        let of_it = |verdict: &&Verdict| {
+            Some(&model.machine.threads[verdict.victim]).filter(|own| own.vm.as_deref() == Some(*vm))
+        };
+        let victim = victims.iter().find_map(of_it);
+        victim.zip(others(vm)).is_some_and(|(victim, rival)| idle_policy::yields(model, victim, rival))
+    };
+    let lowest: Vec<&str> = vms.keys().copied().filter(is_lowest).collect();
+    lowest.iter().for_each(|vm| idle_policy::as_usual(model, vm, &mut hit));
+    vms.retain(|vm, _| !lowest.contains(vm));
     // A VM that gets all it wants is not asked to do with less; nor one that has little because a slice above it weighs little.
     let lighter: BTreeSet<&str> = victims.iter().filter_map(|verdict| weights::lighter(model, verdict)).collect();
     hit.fix.extend(lighter.iter().map(|group| format!("kvmscope check   # after PLC-WEIGHT@{group}: who waits then")));
@@ -151,6 +165,18 @@ fn overcommitted(model: &Model, pool: &Pool, victims: &[&Verdict]) -> Hit {
         hit.fix.push("kvmscope check --goal density   # which VMs could go to another host".to_owned());
     }
     hit
+}
+
+/// vCPUs of the VMs that want these CPUs.
+fn vcpus_of<'a>(model: &'a Model, pool: &'a Pool) -> impl Iterator<Item = &'a Thread> {
+    let is_vcpu = |thread: &&Thread| matches!(thread.role, Role::Vcpu(_));
+    let wants = |thread: &&Thread| thread.vm.as_ref().is_some_and(|vm| pool.vms.contains(vm));
+    model.machine.threads.iter().filter(is_vcpu).filter(wants)
+}
+
+fn ran_less(one: &&Thread, other: &&Thread) -> std::cmp::Ordering {
+    let ran = |thread: &Thread| thread.run_share.as_ref().map_or(0.0, |run| run.value);
+    ran(one).total_cmp(&ran(other))
 }
 
 /// Instances of Nova go to another host while they run, where fewer vCPUs would be another flavor and a restart for each of them.

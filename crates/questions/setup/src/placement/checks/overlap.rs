@@ -108,6 +108,10 @@ fn overlapping(model: &Model, domain: &Domain) -> Option<Hit> {
             .push("kvmscope check   # its helpers hardly run, and moving them helps no thread (modelled)".to_owned());
         return Some(hit);
     }
+    if hit.changes.is_empty() && !victims.is_empty() {
+        // Where the vCPUs make room, the helpers stay.
+        hit.changes = model.proposal.part(|_, of| of.vm == domain.name);
+    }
     if hit.changes.is_empty() {
         hit.fix.push(model.proposal.why_none());
         return Some(hit);

@@ -245,6 +245,7 @@ pub(crate) fn floating(model: &Model) -> Vec<Hit> {
         return Vec::new();
     }
     let mut hits = Vec::new();
+    let mut typed: Option<String> = None;
     for domain in &model.machine.domains {
         // Workers that a pin has not reached are PLC-LATE's.
         let late = |thread: &&Thread| thread.role == Role::Vhost && !domain.emulator_pins.is_empty() && !model.pasted;
@@ -288,7 +289,26 @@ pub(crate) fn floating(model: &Model) -> Vec<Hit> {
             hit = with_victims(model, hit, &victims);
         }
         hit.changes = model.proposal.part(|_, of| of.vm == domain.name);
-        if hit.changes.is_empty() {
+        if hit.changes.is_empty() && !victims.is_empty() {
+            // One set for all of them: together they must fit.
+            match typed {
+                Some(ref first) => hit
+                    .fix
+                    .push(format!("kvmscope check   # after PLC-FLOAT@{first}, which keeps this VM off them as well")),
+                None => {
+                    let everybody = model
+                        .machine
+                        .threads
+                        .iter()
+                        .enumerate()
+                        .filter(|(at, thread)| thread.vm.is_some() && roams(model, *at));
+                    let everybody: Vec<&Thread> = everybody.map(|(_, thread)| thread).collect();
+                    super::covers::kept_off(model, &everybody, &mut hit);
+                    typed = (!hit.changes.is_empty()).then(|| domain.name.clone());
+                }
+            }
+        }
+        if hit.changes.is_empty() && hit.fix.is_empty() {
             hit.fix.push(model.proposal.why_none());
         }
         hits.push(hit);

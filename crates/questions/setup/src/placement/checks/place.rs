@@ -4,10 +4,12 @@ use super::starved::with_victims;
 use crate::placement::culprits::{Reporter, Verdict, cpus_named, frequent, name as named, starves};
 use crate::placement::model::{BUSY, Demand, Model};
 use crate::placement::proposal::{Subject, What};
-use base::number::{list, many, percent};
+use crate::placement::solver::Kind;
+use base::number::{bytes, list, many, percent};
+use base::shell::quoted;
 use base::{CpuSet, Evidence, Severity};
 use facts::rule::Hit;
-use host::machine::{Irq, Role, Thread};
+use host::machine::{Domain, Irq, Node, Role, Thread};
 use tongue::bootloader::{booted_with, parameter};
 
 /// A CPU that is idle for more than this has room for its interrupts: our own threshold.
@@ -71,8 +73,18 @@ pub(crate) fn nic(model: &Model) -> Vec<Hit> {
         if names.is_empty() {
             continue;
         }
-        let title = format!("the vCPUs of {} are on node {of_vcpus}; {} on another node", domain.name, list(&names));
-        let hit = Hit::new(&domain.name, Severity::Low, title).of_domain(&domain.name);
+        let mut nodes: Vec<u32> = devices.iter().map(|(_, node)| node.value).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        let there = match nodes[..] {
+            [node] => format!("node {node}"),
+            _ => "other nodes".to_owned(),
+        };
+        let title = format!("the vCPUs of {} are on node {of_vcpus}; {} on {there}", domain.name, list(&names));
+        let mut hit = Hit::new(&domain.name, Severity::Low, title).of_domain(&domain.name);
+        if let [node] = nodes[..] {
+            move_there(model, domain, node, &mut hit);
+        }
         hits.push(
             devices
                 .iter()
@@ -80,6 +92,40 @@ pub(crate) fn nic(model: &Model) -> Vec<Hit> {
         );
     }
     hits
+}
+
+/// The whole VM to the node of its card, where that has idle CPUs for all vCPUs and free memory of its kind. It starts there: memory of a
+/// running VM that is bound, or on huge pages, stays.
+fn move_there(model: &Model, domain: &Domain, node: u32, hit: &mut Hit) {
+    let machine = &model.machine;
+    let there = machine.topology.nodes().remove(&node).unwrap_or_default();
+    let idle: CpuSet = there.and(&model.spare()).iter().filter(|cpu| model.has_room(*cpu)).collect();
+    let (vcpus, memory) = (model.vcpus(domain).count(), domain.memory_bytes);
+    let told = machine.nodes.get(&node);
+    let free = |of: &Node| match domain.huge_pages {
+        true => of.huge_pages.iter().map(|(kib, _, free)| kib * 1_024 * free).max(),
+        false => of.free_bytes,
+    };
+    let fits = told.and_then(free).zip(memory).is_some_and(|(free, wanted)| free >= wanted);
+    if vcpus == 0 || idle.len() < vcpus || !fits {
+        return;
+    }
+    let cpus: CpuSet = idle.iter().take(vcpus).collect();
+    let name = quoted(&domain.name);
+    hit.evidence.push(Evidence::new(
+        format!(
+            "{} of node {node} {} idle, and it has {} free",
+            cpus_named(&cpus),
+            if vcpus == 1 { "is" } else { "are" },
+            bytes(told.and_then(free).unwrap_or_default() as f64)
+        ),
+        format!("sys/devices/system/node/node{node}"),
+    ));
+    hit.fix.push(format!(
+        "virsh edit {name}   # <numatune><memory mode='strict' nodeset='{node}'/></numatune>, and its vCPUs to {} of node {node}, from its next start",
+        cpus_named(&cpus)
+    ));
+    hit.undo.push(format!("virsh edit {name}   # <numatune> as it was"));
 }
 
 /// Emulators and workers that are bound to another node than their vCPUs, while the CPUs of that node have room.
@@ -125,8 +171,12 @@ pub(crate) fn helpers(model: &Model) -> Vec<Hit> {
         if let Some((nodes, _)) = &domain.memory_nodes {
             hit = hit.seen(format!("its memory is bound to node {nodes}"), "libvirt, numatune");
         }
-        hit.fix
-            .push("kvmscope check --json   # table proposal: placements with the helpers near their vCPUs".to_owned());
+        hit.changes = model.proposal.part(|unit, of| unit.kind == Kind::Helpers && of.vm == domain.name);
+        if hit.changes.is_empty() {
+            hit.fix.push(
+                "kvmscope check --json   # table proposal: placements with the helpers near their vCPUs".to_owned(),
+            );
+        }
         hits.push(hit);
     }
     hits

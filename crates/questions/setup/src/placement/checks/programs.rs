@@ -1,5 +1,6 @@
 //! Programs of the host that keep threads of VMs waiting: sent to CPUs that no VM has, else given less.
 
+use super::idle_policy;
 use super::kernel_work::work_of;
 use super::weights::{of_container, of_owner, of_systemd};
 use crate::placement::culprits::{Kind, Verdict, is_real_time};
@@ -75,6 +76,13 @@ pub(super) fn held(model: &Model, verdicts: &[&Verdict], hit: &mut Hit) {
             verdicts.iter().find(|verdict| verdict.winner().is_some_and(|rival| rival.threads.iter().any(position)));
         let rival = beside.map(|verdict| &model.machine.threads[verdict.victim]);
         if rival.is_some_and(|victim| nicer(model, victim, program, hit)) {
+            continue;
+        }
+        // What it weighs does not matter to who yields to everybody.
+        if let Some(vm) =
+            rival.filter(|victim| idle_policy::yields(model, victim, program)).and_then(|own| own.vm.as_ref())
+        {
+            idle_policy::as_usual(model, vm, hit);
             continue;
         }
         let group = beside.and_then(|verdict| Some(parted(&model.machine.threads[verdict.victim], program)?[1]));

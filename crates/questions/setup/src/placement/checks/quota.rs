@@ -9,7 +9,7 @@ use base::shell::quoted;
 use base::{Cost, CostKind, Severity};
 use facts::rule::Hit;
 use facts::starvation::STARVED;
-use host::machine::{Quota, Thread, Throttled};
+use host::machine::{Quota, Thread, Throttled, own_unit};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A group that is throttled in fewer of its periods has room: our own limit.
@@ -78,7 +78,7 @@ fn hit(model: &Model, subject: &str, several: bool, groups: &Groups<'_>) -> Hit 
         false => format!("virsh schedinfo {}   # what is set, and for whom is it meant?", quoted(subject)),
     });
     for (path, (quota, _)) in groups {
-        let (fix, undo) = lifted(subject, several, path, quota.cpus.value);
+        let (fix, undo) = lifted(subject, several, path, quota);
         if !hit.fix.contains(&fix) {
             hit.fix.push(fix);
             hit.undo.push(undo);
@@ -122,13 +122,27 @@ fn hit(model: &Model, subject: &str, several: bool, groups: &Groups<'_>) -> Hit 
 
 /// What takes a limit away, and what sets it again: of libvirt by the name of its kind (virsh(1), schedinfo), a group of several VMs by
 /// its unit.
-fn lifted(subject: &str, several: bool, path: &str, cpus: f64) -> (String, String) {
+fn lifted(subject: &str, several: bool, path: &str, quota: &Quota) -> (String, String) {
+    let cpus = quota.cpus.value;
     if several {
-        let line = |value: &str| format!("systemctl set-property --runtime {} CPUQuota={value}", unit(path));
+        if own_unit(path).is_none() && quota.cpus.place.starts_with("sys/fs/cgroup/") {
+            return by_file(quota);
+        }
+        let unit = unit(path);
+        let line = |value: &str| format!("systemctl set-property --runtime {unit} CPUQuota={value}");
         return (line(""), line(&format!("{:.0}%", cpus * 100.0)));
     }
     let last = path.rsplit('/').next().unwrap_or_default();
     let kind = ["vcpu", "emulator", "iothread"].into_iter().find(|kind| last.starts_with(kind)).unwrap_or("global");
     let line = |quota: &str| format!("virsh schedinfo {} --live --config --set {kind}_quota={quota}", quoted(subject));
     (line("-1"), line(&format!("{:.0}   # with {kind}_period=100000", cpus * 1e5)))
+}
+
+/// The same of a group that a program made by its own, as systemd knows nothing of it: its file.
+fn by_file(quota: &Quota) -> (String, String) {
+    let (file, allowed_us) = (quoted(&format!("/{}", quota.cpus.place)).into_owned(), quota.cpus.value * 1e5);
+    match quota.cpus.place.ends_with("cpu.max") {
+        true => (format!("echo max > {file}"), format!("echo {allowed_us:.0} 100000 > {file}")),
+        false => (format!("echo -1 > {file}"), format!("echo {allowed_us:.0} > {file}   # with a period of 100000")),
+    }
 }

@@ -9,7 +9,7 @@ use base::{Cost, CostKind, CpuSet, Severity};
 use facts::rule::Hit;
 use facts::starvation::UNIT;
 use host::Machine;
-use host::machine::{Cgroup, Thread, is_within_group, unit_of};
+use host::machine::{Cgroup, Thread, is_within_group, own_unit, unit_of};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -231,16 +231,19 @@ fn hit_of(model: &Model, path: &str, of: &Group<'_>, title: String) -> Hit {
     hit.seen(format!("{} may use no others, whatever their pins are", list(&vms)), of.place)
 }
 
-/// A set, and the way back: what is not set there comes from above. Version 1 has the set in each group below as well, and systemd
-/// leaves it alone (systemd.resource-control(5), AllowedCPUs: the unified hierarchy alone).
+/// A set, and the way back: what is not set there comes from above. Version 1 has the set in each group below as well, as programs that make
+/// groups often have, and systemd leaves it alone (systemd.resource-control(5), AllowedCPUs: the unified hierarchy alone).
 pub(super) fn set(model: &Model, path: &str, cpus: &CpuSet, now: &CpuSet, hit: &mut Hit) {
     let machine = &model.machine;
     let group = machine.cgroups.get(path);
     let is_first = effective(machine, path).is_some_and(|(_, place)| place.starts_with(VERSION_ONE));
-    if is_first {
-        let has_it = |path: &str| effective(machine, path).is_some_and(|(set, _)| set == now);
+    // A group that a program made has no unit to set.
+    if is_first || own_unit(path).is_none() {
+        let is_set = |path: &str| is_first || machine.cgroups.get(path).is_some_and(|group| group.cpus.is_some());
+        let has_it = |path: &str| is_set(path) && effective(machine, path).is_some_and(|(set, _)| set == now);
         let below = machine.cgroups.keys().filter(|below| is_within_group(below, path) && has_it(below));
-        let files: Vec<String> = below.map(|below| format!("/{VERSION_ONE}{below}/cpuset.cpus")).collect();
+        let root = if is_first { VERSION_ONE } else { VERSION_TWO };
+        let files: Vec<String> = below.map(|below| format!("/{root}{below}/cpuset.cpus")).collect();
         let line = |file: &String, cpus: &CpuSet| format!("echo {cpus} > {}", quoted(file));
         hit.fix.extend(files.iter().map(|file| line(file, cpus)));
         // A group has no CPUs that the one above it lacks, so the way back begins below.
@@ -248,14 +251,23 @@ pub(super) fn set(model: &Model, path: &str, cpus: &CpuSet, now: &CpuSet, hit: &
         return;
     }
     let was_set = group.is_none_or(|group| group.cpus.is_some());
-    let line = |cpus: &str| format!("systemctl set-property --runtime {} AllowedCPUs={cpus}", unit(path));
+    let line = |cpus: &str| gives(path, cpus);
     hit.first.push(format!("systemctl show -p AllowedCPUs {}   # who set it, and for whom?", unit(path)));
     hit.fix.push(line(&cpus.to_string()));
     hit.undo.push(line(&if was_set { now.to_string() } else { String::new() }));
 }
 
-/// Where version 1 has sets of CPUs.
+/// The line that sets the CPUs of a group of version 2.
+fn gives(path: &str, cpus: &str) -> String {
+    match own_unit(path).map(quoted) {
+        Some(unit) => format!("systemctl set-property --runtime {unit} AllowedCPUs={cpus}"),
+        None => format!("echo {cpus} > {}", quoted(&format!("/{VERSION_TWO}{path}/cpuset.cpus"))),
+    }
+}
+
+/// Where version 1 has sets of CPUs, and version 2.
 const VERSION_ONE: &str = "sys/fs/cgroup/cpuset";
+const VERSION_TWO: &str = "sys/fs/cgroup";
 
 fn are(cpus: &CpuSet) -> &'static str {
     if cpus.len() == 1 { "is" } else { "are" }
@@ -369,9 +381,8 @@ fn kept(model: &Model, path: &str, of: &Group<'_>, idle: &CpuSet) -> Hit {
     let mut hit = hit_of(model, path, of, title);
     if !is_partition {
         hit.fix.push(format!(
-            "# if its owner can do without some of {idle}: systemctl set-property --runtime {} AllowedCPUs={},CPUS",
-            unit(path),
-            of.limit
+            "# if its owner can do without some of {idle}: {}",
+            gives(path, &format!("{},CPUS", of.limit))
         ));
         return hit;
     }

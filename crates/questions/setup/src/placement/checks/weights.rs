@@ -9,7 +9,7 @@ use base::shell::quoted;
 use base::{Cost, CostKind, Severity};
 use facts::rule::Hit;
 use facts::starvation::UNIT;
-use host::machine::{Fact, Parting, Role, Thread, is_within_group, unit_of};
+use host::machine::{Fact, Parting, Role, Thread, is_within_group, own_unit};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A group that counts for so much more than another one takes most of what both want: our own limit.
@@ -140,7 +140,16 @@ fn set(model: &Model, (path, weight): (&str, &Fact<u64>), to: u64, hit: &mut Hit
         hit.undo.push(line(weight.value));
         return;
     }
-    let Some(owners) = of_owner(path, &of_systemd(weight, to), &of_systemd(weight, weight.value)) else { return };
+    let Some(owners) = of_owner(path, &of_systemd(weight, to), &of_systemd(weight, weight.value)) else {
+        if !weight.place.starts_with("sys/fs/cgroup/") {
+            return;
+        }
+        // Made by a program of its own, of which systemd knows nothing.
+        let line = |weight: u64, file: &str| format!("echo {weight} > {}", quoted(&format!("/{file}")));
+        hit.fix.push(line(to, &weight.place));
+        hit.undo.push(line(weight.value, &weight.place));
+        return;
+    };
     hit.first.extend(owners.first);
     hit.fix.push(owners.fix);
     hit.undo.extend(owners.undo);
@@ -187,7 +196,7 @@ pub(super) fn of_owner(path: &str, to: &str, was: &str) -> Option<Owners> {
         });
     }
     // Below a unit its program makes groups of its own, of which systemd knows nothing.
-    let unit = unit_of(path).filter(|unit| path.ends_with(unit)).map(quoted)?;
+    let unit = own_unit(path).map(quoted)?;
     let line = |weight: &str| format!("systemctl set-property --runtime {unit} CPUWeight={weight}");
     Some(Owners {
         first: Some(format!("systemctl show -p CPUWeight {unit}   # who set it, and for whom?")),

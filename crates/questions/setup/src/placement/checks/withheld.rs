@@ -8,7 +8,7 @@ use base::shell::quoted;
 use base::{Evidence, Setting};
 use facts::rule::Hit;
 use host::Machine;
-use host::machine::{Gauge, GaugeKind, Manager, is_within_group, unit_of};
+use host::machine::{Gauge, GaugeKind, Manager, is_within_group, own_unit, unit_of};
 use std::collections::BTreeSet;
 
 /// Times a second that a group reaches its limit of memory from which it waits for it: our own limit.
@@ -57,7 +57,7 @@ fn of_group(machine: &Machine, hit: &mut Hit) {
     );
     hit.evidence.push(Evidence::new(format!("{path} was at its limit {times} times per second"), &most.place));
     hit.evidence.push(Evidence::new(format!("{file} is {}", bytes(limit.value)), &limit.place));
-    let unit = unit_of(path).filter(|unit| path.ends_with(unit)).map(quoted);
+    let unit = own_unit(path).map(quoted);
     let of =
         |vm: &str| machine.domains.iter().find(|domain| domain.name == vm).map(|domain| machine.manager_of(domain));
     let only = vms

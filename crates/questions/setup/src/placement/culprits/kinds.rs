@@ -239,7 +239,7 @@ fn threads(scene: &Scene<'_>, wait: &Wait<'_>, kind: Kind, wanted: impl Fn(&Thre
 
 fn said(machine: &Machine, thread: &Thread) -> String {
     let roams = thread.vm.is_some() && roams(machine, thread);
-    format!("{}{}", name(thread), if roams { ", which may run anywhere," } else { "" })
+    format!("{}{}{}", name(thread), policy(thread), if roams { ", which may run anywhere," } else { "" })
 }
 
 /// Whether a thread may run on all CPUs.

@@ -96,7 +96,12 @@ fn pool(machine: &Machine, cpus: &CpuSet) -> Option<Pool> {
     if of_vms().filter(is_vcpu).any(|thread| !known(&thread)) {
         return None;
     }
-    let counted: Vec<&Thread> = of_vms().filter(|thread| is_vcpu(thread) || host && known(thread)).collect();
+    // Others wait as well where they run together with vCPUs that have the whole set, and fill it: whoever takes it is one of them.
+    let has_all = |thread: &&Thread| thread.affinity.as_ref().is_some_and(|set| set.value.and(online) == *cpus);
+    let ran: f64 = of_vms().filter_map(|thread| Some(thread.run_share.as_ref()?.value)).sum();
+    let is_theirs = of_vms().filter(is_vcpu).all(|thread| has_all(&thread)) && ran >= (1.0 - IDLE) * cpus.len() as f64;
+    let counted: Vec<&Thread> =
+        of_vms().filter(|thread| is_vcpu(thread) || (host || is_theirs) && known(thread)).collect();
     let wanted: f64 = counted.iter().map(|thread| Demand::of(thread).likely).sum();
     if wanted <= cpus.len() as f64 {
         return None;

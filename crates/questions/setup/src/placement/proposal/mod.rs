@@ -11,6 +11,7 @@ mod changes;
 mod domain_xml;
 mod guests;
 mod irqs;
+mod real_time;
 mod units;
 
 pub(in crate::placement) use advice::{Advice, Verdict};

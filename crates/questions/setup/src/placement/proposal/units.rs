@@ -5,6 +5,7 @@
 //! each interrupt that comes often or is a NIC's; the kernel's own work that is tied to no CPU is one.
 
 use super::irqs::{self, Attributed};
+use super::real_time::beside_helpers;
 use crate::placement::held::{covered, held};
 use crate::placement::model::{BUSY, Demand, Quotas, Wishes};
 use crate::placement::solver::{Goal, Kind, Room, Task, Unit};
@@ -102,10 +103,13 @@ fn hold(machine: &Machine, task: &mut Task, subjects: &mut [Subject]) {
         // Helpers that hardly run are in nobody's way there.
         is_own && (unit.kind == Kind::Vcpu || unit.kind == Kind::Helpers && unit.demand <= BUSY)
     };
-    for (unit, subject) in task.units.iter_mut().zip(subjects) {
+    for (unit, subject) in task.units.iter_mut().zip(&mut *subjects) {
         if !unit.kept && is_right(unit, subject) {
             (unit.kept, subject.kept) = (true, OWN);
         }
+    }
+    for at in beside_helpers(machine, task, subjects) {
+        (task.units[at].kept, subjects[at].kept) = (true, super::real_time::STAYS);
     }
 }
 

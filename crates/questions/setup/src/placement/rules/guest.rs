@@ -14,7 +14,9 @@ pub(super) const RULES: &[Rule] = &[
         requires: &[FactKind::Definitions],
         why: "QEMU translates every instruction of this guest; with KVM the processor runs them itself. Caveat: a guest \
             of another architecture, or a host without virtualization, has no choice.",
-        fix: &["ls -l /dev/kvm   # if it is there: <domain type='kvm'>, or -accel kvm where the VM is started"],
+        fix: &[
+            "ls -l /dev/kvm   # it has to be there: else the module kvm_intel or kvm_amd is to be loaded, or virtualization to be enabled in the firmware",
+        ],
         needs: Needs::Reload,
         source: "QEMU 7.2, accel/tcg/tcg-accel-ops-mttcg.c (the thread's name is CPU n/TCG); libvirt.org/formatdomain.html, domain type",
         ..Rule::checked_by(guest::translated)

@@ -185,6 +185,8 @@ pub(super) const RULES: &[Rule] = &[
         limits: &[
             limit("busy", frequency::BUSY, "share"),
             limit("frequency, of the highest", frequency::SLOW, "share"),
+            limit("frequency that no load explains, of the base", frequency::BELOW_BASE, "share"),
+            limit("the same where no base is told, of the highest", frequency::HELD, "share"),
         ],
         why: "tuned's profiles for KVM hosts use another value. This is a profile's recommendation, not a \
             measurement on this host. Caveat: each setting has a price: power, memory, fairness. Measure with the \

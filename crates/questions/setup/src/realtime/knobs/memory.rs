@@ -5,6 +5,7 @@ use super::super::host::Host;
 use super::{Group, Place, Rule, Want, knob};
 use base::Needs;
 use base::number::list;
+use base::shell::quoted;
 use host::machine::Role;
 
 pub(super) const KNOBS: &[Rule] = &[
@@ -41,8 +42,6 @@ pub(super) const KNOBS: &[Rule] = &[
         looks_at: "Whether the VMs of these vCPUs have huge pages of their own.",
         why: "Small pages are mapped at the first touch, each with an exit, and may be moved or taken back. Caveat: reserved \
               huge pages are not available to others, and a guest that does not fit does not start.",
-        fix: &["virsh edit DOMAIN   # <memoryBacking><hugepages/><locked/></memoryBacking>"],
-        undo: &["virsh edit DOMAIN   # <memoryBacking> as it was"],
         needs: Needs::Reload,
         source: "libvirt.org/formatdomain.html, memory backing; tuned 2.28, profile realtime-virtual-host",
         ..knob("memoryBacking", Group::Memory, Place::Told(small_pages))
@@ -63,5 +62,10 @@ fn small_pages(host: &Host<'_>) -> Option<Told> {
         domains.iter().filter(|domain| !domain.huge_pages).map(|domain| domain.name.clone()).collect();
     (!domains.is_empty()).then_some(())?;
     let value = if small.is_empty() { "huge pages".to_owned() } else { format!("small pages: {}", list(&small)) };
-    Some(Told::new(value, "libvirt, memoryBacking", small.is_empty(), "huge pages"))
+    let mut told = Told::new(value, "libvirt, memoryBacking", small.is_empty(), "huge pages");
+    for name in small.iter().map(|name| quoted(name)) {
+        told.fix.push(format!("virsh edit {name}   # <memoryBacking><hugepages/><locked/></memoryBacking>"));
+        told.undo.push(format!("virsh edit {name}   # <memoryBacking> as it was"));
+    }
+    Some(told)
 }

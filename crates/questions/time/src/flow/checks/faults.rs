@@ -58,17 +58,33 @@ const EFAULT: u32 = 14;
 
 /// KVM_RUN ended for good.
 pub(crate) fn ended(measure: &Measures<'_>) -> Vec<Hit> {
-    by_vm(of(measure, |fault| matches!(fault, Fault::Ended(_) | Fault::Failed(_))).map(|(vcpu, fault, seen)| {
-        let title = match fault {
-            Fault::Failed(EFAULT) => {
-                let why = "KVM could not use the memory of the VMM that backs the guest's";
-                format!("KVM_RUN of vCPU {} failed with {}: {why}", vcpu.vcpu, fault.name())
-            }
-            Fault::Failed(_) => format!("KVM_RUN of vCPU {} failed with {}", vcpu.vcpu, fault.name()),
-            _ => format!("{} stopped: KVM_RUN of vCPU {} returned {}", vcpu.vm, vcpu.vcpu, fault.name()),
-        };
-        hit(vcpu, Severity::High, title, fault, seen)
-    }))
+    by_vm(of(measure, |fault| matches!(fault, Fault::Ended(_) | Fault::Failed(_) | Fault::TripleFault)).map(
+        |(vcpu, fault, seen)| {
+            let title = match fault {
+                Fault::Failed(EFAULT) => {
+                    let why = "KVM could not use the memory of the VMM that backs the guest's";
+                    format!("KVM_RUN of vCPU {} failed with {}: {why}", vcpu.vcpu, fault.name())
+                }
+                Fault::Failed(_) => format!("KVM_RUN of vCPU {} failed with {}", vcpu.vcpu, fault.name()),
+                Fault::TripleFault => {
+                    let before = of(measure, |fault| matches!(fault, Fault::Injected(_)))
+                        .filter(|(other, _, injected)| other.tid == vcpu.tid && injected.first_ns <= seen.first_ns);
+                    let injected: Vec<String> = before.map(|(_, fault, _)| fault.name()).collect();
+                    let after = match injected.is_empty() {
+                        true => String::new(),
+                        false => format!(", after {}", base::number::list(&injected)),
+                    };
+                    format!(
+                        "vCPU {} took a triple fault{}{after}: its guest stopped, or reset itself so",
+                        vcpu.vcpu,
+                        at(seen)
+                    )
+                }
+                _ => format!("{} stopped: KVM_RUN of vCPU {} returned {}", vcpu.vm, vcpu.vcpu, fault.name()),
+            };
+            hit(vcpu, Severity::High, title, fault, seen)
+        },
+    ))
 }
 
 /// Instructions that could not be emulated, and what the guest got instead.

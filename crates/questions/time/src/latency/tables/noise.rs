@@ -1,6 +1,6 @@
 //! Noise by CPU, as osnoise counts it.
 
-use base::{Table, TableSpec, shown, table};
+use base::{Cell, Table, TableSpec, shown, table};
 use facts::Case;
 
 /// Periods of the tracer osnoise.
@@ -21,6 +21,8 @@ pub(super) fn noise(case: &Case) -> Table {
     for file in &case.results().list {
         for noise in &file.noise {
             let [hardware, nmi, irq, softirq, thread] = noise.interferences;
+            // What was kept off was not counted.
+            let told = |count: u64| if noise.is_hardware_alone { Cell::Missing } else { count.into() };
             table.push(vec![
                 file.machine.as_str().into(),
                 u64::from(noise.cpu).into(),
@@ -33,9 +35,9 @@ pub(super) fn noise(case: &Case) -> Table {
                 noise.max_single_ns.into(),
                 hardware.into(),
                 nmi.into(),
-                irq.into(),
-                softirq.into(),
-                thread.into(),
+                told(irq),
+                told(softirq),
+                told(thread),
             ]);
         }
     }
