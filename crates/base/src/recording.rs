@@ -266,7 +266,8 @@ impl Recording {
                 || path.parent().is_some_and(|above| above.ends_with("ust/uid"))
         };
         let session = absolute.ancestors().find(|path| !is_ctf || !of_lttng(path)).unwrap_or(&absolute);
-        session.file_name().map_or_else(|| named.display().to_string(), |name| name.to_string_lossy().into_owned())
+        let title = session.file_name().map_or_else(|| named.to_string_lossy(), std::ffi::OsStr::to_string_lossy);
+        crate::plain::plain(&title).into_owned()
     }
 
     /// `text` with the names that the user gave, where it names private copies.

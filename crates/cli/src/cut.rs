@@ -70,6 +70,7 @@ impl Cut {
         let interrupt = Interrupt::watch()?;
         let draft = interrupt.draft(&Destination { path: self.output.clone(), replace: self.force })?;
         let recording = self.recordings.open(wanted, &interrupt)?;
+        recording.problems.iter().for_each(|problem| complain(&anyhow::Error::msg(problem.text.clone())));
         let made = Shown { place: draft.root().to_owned(), name: self.output.clone() };
         let shown = [recording.shown.as_slice(), &[made]].concat();
         self.write(recording, draft, window, &interrupt).map_err(|error| as_named(error, &shown))

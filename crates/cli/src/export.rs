@@ -15,6 +15,7 @@ use analysis::flow::tables::sampled_stacks;
 use analysis::{Answers, Case, Given};
 use anyhow::{anyhow, bail};
 use base::number::{exact_bytes, many, thousands};
+use base::plain::plain;
 use base::recording::{Emulator, Recording};
 use base::timeline::Stacks;
 use clap::{ArgGroup, Args, ValueEnum};
@@ -183,10 +184,10 @@ impl Export {
         let length = length.map_or(String::new(), |length| format!("{}, ", exact_bytes(length)));
         if self.targets.pictured().into_iter().any(is_dash) {
             let place = if is_dash(place) { "stdout".into() } else { place.display().to_string() };
-            note(&format!("{place}: {length}{what}"));
+            note(&plain(&format!("{place}: {length}{what}")));
             Ok(())
         } else {
-            print(&format!("{}: {length}{what}", place.display()))
+            print(&plain(&format!("{}: {length}{what}", place.display())))
         }
     }
 

@@ -153,7 +153,8 @@ fn parsed(arguments: Vec<OsString>) -> Program {
         let said = misleading
             .iter()
             .fold(rendered, |said, word| said.replace(word.as_str(), &word.chars().map(escaped).collect::<String>()));
-        eprint!("{}", plain_lines(&said));
+        // Of a sequence for a terminal clap repeats the rest, so that the word is not found.
+        eprint!("{}", plain_lines(&said).replace("\nkvmscope: ", "\n  kvmscope: "));
         std::process::exit(error.exit_code())
     })
 }

@@ -5,7 +5,7 @@ use anyhow::bail;
 use archive::EXTENSION;
 use base::number::{exact_bytes, many};
 use clap::Args;
-use process::exit::{Exit, print};
+use process::exit::{Exit, complain, print};
 use process::interrupt::Interrupt;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -31,6 +31,7 @@ impl Pack {
     pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         let (stdin, interrupt) = (Stdin::default(), Interrupt::watch()?);
         let recording = opened(&self.path, &stdin, &interrupt)?;
+        recording.problems.iter().for_each(|problem| complain(&anyhow::Error::msg(problem.text.clone())));
         let place = self.output.clone().unwrap_or_else(|| {
             let mut name = OsString::from(recording.title());
             name.push(format!(".{EXTENSION}"));

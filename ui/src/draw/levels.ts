@@ -38,10 +38,11 @@ export interface Places {
 }
 
 export function placesOf({ columns, time }: LevelsData): Places {
-  const column = columns.length > FEW ? NARROW : COLUMN;
+  const storeys = Math.max(1, ...columns.map((column) => column.storeys.length));
+  // What passes a nested level needs the room beside it.
+  const column = columns.length > FEW && storeys === 1 ? NARROW : COLUMN;
   const across = Math.max(1, columns.length) * (column + GAP) - GAP;
   const width = Math.max(across + ACROSS + VMM, 2 * KEY_WIDTH);
-  const storeys = Math.max(1, ...columns.map((column) => column.storeys.length));
   const ground = HEAD + storeys * (BOX + FALL);
   const keysALine = Math.max(1, Math.floor(width / KEY_WIDTH));
   const bar = ground + BOX + 34;

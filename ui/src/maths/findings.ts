@@ -20,12 +20,19 @@ export function between({ low, high }: NonNullable<Finding["gives_back"]>): stri
 
 const MOST = 3;
 
-/** The few whose change gives most back: of vCPU time where a trace tells, else in the order of the list. */
+/** The rule about a broken goal of the budget. */
+const BROKEN = "LAT-GOAL";
+
+/**
+ * The few whose change gives most back: of vCPU time where a trace tells, else in the order of the list. After a breach of the budget, which
+ * the page begins with, the list's order counts.
+ */
 export function bestOf(report: Report): Finding[] {
   const all = byCause(findingsOf(report))
     .map(({ finding }) => finding)
     .filter(({ severity }) => severity !== "info");
-  const back = ({ gives_back }: Finding) => gives_back?.share ?? 0;
+  const isBroken = all.some(({ rule }) => rule === BROKEN);
+  const back = ({ gives_back }: Finding) => (isBroken ? 0 : (gives_back?.share ?? 0));
   return all.sort((a, b) => back(b) - back(a) || a.rank - b.rank).slice(0, MOST);
 }
 

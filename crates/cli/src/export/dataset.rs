@@ -30,6 +30,7 @@ mod full {
     use analysis::{Case, Given};
     use anyhow::anyhow;
     use base::number::many;
+    use base::plain::plain;
     use base::recording::Recording;
     use fleet::{Local, Outcome};
     use process::Progress;
@@ -68,7 +69,7 @@ mod full {
             let (id, digest) = fleet::identity(&recording, given)?;
             if self.local.has(&id) && !self.force {
                 self.there += 1;
-                print(&format!("{title}: already there as recording {} of host {}", id.recording, id.host))?;
+                print(&plain(&format!("{title}: already there as recording {} of host {}", id.recording, id.host)))?;
                 return Ok(());
             }
             let case = Case::new(analysis::open(recording)?, given.clone()).with_progress(hear.hear());
@@ -79,7 +80,7 @@ mod full {
             let outcome = self.interrupt.whole(|| self.local.add(&added, source))?;
             let how = if outcome == Outcome::Added { "added" } else { "replaced" };
             self.added += 1;
-            print(&format!("{title}: {how} as recording {} of host {}", id.recording, id.host))?;
+            print(&plain(&format!("{title}: {how} as recording {} of host {}", id.recording, id.host)))?;
             Ok(())
         }
 
@@ -91,7 +92,7 @@ mod full {
         pub(crate) fn finish(&self, place: &Path, failed: u64) -> std::io::Result<()> {
             let failed = if failed == 0 { String::new() } else { format!(", {failed} not: table fleet.failures") };
             let added = many(self.added, "recording");
-            print(&format!("{}: {added} added, {} already there{failed}", place.display(), self.there))
+            print(&plain(&format!("{}: {added} added, {} already there{failed}", place.display(), self.there)))
         }
     }
 }

@@ -47,10 +47,11 @@ const THICK: f64 = 9.0;
 
 pub(super) fn render(title: &str, levels: &Levels, out: &mut String) -> Result {
     let count = levels.columns.len().max(1) as f64;
-    let column_width = if levels.columns.len() > FEW { NARROW } else { WIDTH };
+    let storeys = levels.columns.iter().map(|column| column.storeys.len()).max().unwrap_or(1);
+    // What passes a nested level needs the room beside it.
+    let column_width = if levels.columns.len() > FEW && storeys <= 1 { NARROW } else { WIDTH };
     let columns = count * (column_width + GAP) - GAP;
     let width = (columns + ACROSS + VMM).max(2.0 * KEY_WIDTH);
-    let storeys = levels.columns.iter().map(|column| column.storeys.len()).max().unwrap_or(1);
     let ground = HEAD + storeys as f64 * (BOX + FALL);
     let keys_a_line = (width / KEY_WIDTH).floor().max(1.0) as usize;
     let bar = ground + BOX + 34.0;

@@ -187,10 +187,15 @@ impl<'c> Measured<'c> {
     }
 }
 
-/// The moments of all vCPUs, the worst first; of those that are lost whole the one that begins the longest loss.
+/// The moments of all vCPUs, those of the level that is believed first, then the worst; of those that are lost whole the one that begins the
+/// longest loss.
 pub(super) fn worst_first<'m, 'c>(measured: &'m [Measured<'c>]) -> Vec<(&'m Measured<'c>, &'m Moment)> {
     let mut all: Vec<_> = measured.iter().flat_map(|one| one.moments.iter().map(move |moment| (one, moment))).collect();
-    all.sort_by_key(|(one, moment)| (Reverse(moment.loss_ns), Reverse(one.longest_at(moment)), moment.at_ns));
+    let believed = measured.first().map(|first| first.part.level);
+    all.sort_by_key(|(one, moment)| {
+        let is_other = Some(one.part.level) != believed;
+        (is_other, Reverse(moment.loss_ns), Reverse(one.longest_at(moment)), moment.at_ns)
+    });
     all
 }
 

@@ -118,8 +118,8 @@ fn interrupts(case: &Case, file: &SampleFile, edges: Edges) -> String {
     std::iter::once(head).chain(lengths).chain([published]).collect::<Vec<_>>().join(" ")
 }
 
-/// `Of 1.20 s in 20 samples over 15 us of cyclictest, hog took 0.9 s (75 %); 10 % has no cause in the trace, clocks are off by up to 40 ns. Without
-/// hog the longest would be 12 us, which keeps to the limit.`
+/// `20 samples over 15 us of cyclictest add up to 1.20 s, a delay counted in each sample that it made late: hog 0.9 s (75 %); 10 % has no cause in
+/// the trace, clocks are off by up to 40 ns. Without hog the longest would be 12 us, which keeps to the limit.`
 fn took(one: &Attributed) -> String {
     let (sums, named) = (&one.sums, one.sums.most_first());
     let share = |ns: u64| percent(ns as f64 / sums.total_ns.max(1) as f64);
@@ -140,7 +140,7 @@ fn took(one: &Attributed) -> String {
     let causes: Vec<String> = named
         .iter()
         .take(3)
-        .map(|(name, taken)| format!("{name} took {} ({})", duration(taken.total_ns as f64), share(taken.total_ns)))
+        .map(|(name, taken)| format!("{name} {} ({})", duration(taken.total_ns as f64), share(taken.total_ns)))
         .collect();
     let causes = if causes.is_empty() { String::new() } else { format!("{}; ", causes.join(", ")) };
     let waited = unknown.first().map(|(_, taken)| {
@@ -158,10 +158,15 @@ fn took(one: &Attributed) -> String {
     });
     let clocks = one.by.clock_error().filter(|error| error.most_ns() > 0).map(ClockError::phrase);
     let clocks = clocks.map_or(String::new(), |off| format!(", {off}"));
+    let (source, total) = (one.source.name(), duration(sums.total_ns as f64));
+    // Samples that come faster than a delay ends are all late by it: their sum is longer than the time that passed.
+    let head = match sums.samples {
+        1 => format!("{which} of {source} is {total} long"),
+        _ => format!("{which} of {source} add up to {total}, a delay counted in each sample that it made late"),
+    };
+    let head = head[..1].to_uppercase() + &head[1..];
     format!(
-        "Of {} in {which} of {}, {causes}{}{} has no cause in the trace{clocks}.{}",
-        duration(sums.total_ns as f64),
-        one.source.name(),
+        "{head}: {causes}{}{} has no cause in the trace{clocks}.{}",
         waited.unwrap_or_default(),
         share(sums.unexplained.total_ns),
         without.unwrap_or_default()
