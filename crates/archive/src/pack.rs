@@ -129,7 +129,7 @@ mod tests {
             symlink(elsewhere, &trace).unwrap();
             let packed = place.path().join("elsewhere.kvmscope");
             let refused = pack(&recording, &packed).unwrap_err();
-            assert!(refused.to_string().contains("L0/trace.dat is a link that leads to no file"), "{refused}");
+            assert!(refused.to_string().contains("L0/trace.dat is a link "), "{refused}");
             assert!(!packed.exists());
         }
     }

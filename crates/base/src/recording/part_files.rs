@@ -47,8 +47,13 @@ fn add(root: &Path, path: &Path, below: &Path, found: &mut Vec<PartFile>) -> Res
     let is_link = path.symlink_metadata().map_err(io)?.is_symlink();
     // Also where a directory above it is a link.
     let leads_to = path.canonicalize().map_err(io)?;
-    if !leads_to.starts_with(root) || is_link && !leads_to.is_file() {
-        let reason = "is a link that leads to no file of the recording: put the file itself there";
+    let is_inside = leads_to.starts_with(root);
+    if !is_inside || is_link && !leads_to.is_file() {
+        // A link to a directory could lead round in circles.
+        let reason = match is_inside && leads_to.is_dir() && leads_to != *root {
+            true => "is a link to a directory: put the directory itself there",
+            false => "is a link that leads to no file of the recording: put the file itself there",
+        };
         return Err(Error::NotCarried { path: path.to_owned(), reason });
     }
     if !leads_to.is_dir() {
@@ -83,11 +88,18 @@ mod tests {
         let metadata = part.join("metadata").canonicalize().unwrap();
         assert_eq!(below, [("metadata".into(), metadata.clone()), ("stream".into(), metadata)]);
         fs::write(place.path().join("other"), b"mine").unwrap();
-        for elsewhere in ["../../../other", "/proc/version", "."] {
+        for elsewhere in ["../../../other", "/proc/version"] {
             fs::remove_file(&trace).unwrap();
             symlink(elsewhere, &trace).unwrap();
             assert!(refused().contains("ctf/stream is a link that leads to no file of the recording"), "{}", refused());
         }
+        fs::remove_file(&trace).unwrap();
+        symlink("../../L0", &trace).unwrap();
+        assert!(
+            refused().ends_with("ctf/stream is a link to a directory: put the directory itself there"),
+            "{}",
+            refused()
+        );
         fs::remove_file(&trace).unwrap();
         assert!(Command::new("mkfifo").arg(&trace).status().unwrap().success());
         assert!(refused().ends_with("ctf/stream: it is a FIFO, not a regular file"), "{}", refused());

@@ -335,10 +335,15 @@ pub(super) fn finish(pasted: &mut Pasted) {
     let groups = std::mem::take(&mut pasted.group_quotas);
     let throttled = std::mem::take(&mut pasted.throttled);
     let paths: BTreeSet<&String> = groups.keys().chain(throttled.keys()).collect();
+    // Groups that were stopped, and nothing says how much they may use.
+    let mut untold: Vec<(&String, &Counted)> = Vec::new();
     for path in paths {
         let asked = || pasted.vcpu_quotas.iter().find(|(name, _)| is_of(path, name)).map(|(_, told)| told);
-        let Some(cpus) = groups.get(path).or_else(asked).cloned() else { continue };
         let counted = throttled.get(path);
+        let Some(cpus) = groups.get(path).or_else(asked).cloned() else {
+            untold.extend(counted.map(|counted| (path, counted)));
+            continue;
+        };
         let (since_start, measured) =
             (counted.map(|counted| counted.told.value), counted.and_then(|counted| counted.more.clone()));
         pasted.machine.quotas.insert(path.clone(), Quota { cpus, since_start, measured });
@@ -354,14 +359,19 @@ pub(super) fn finish(pasted: &mut Pasted) {
             continue;
         };
         let subject = format!("{} with {:.2} CPUs", if path.is_empty() { "/" } else { path }, quota.cpus.value);
-        let between = measured.map(|_| {
-            let Throttled { periods, throttled, ns, cpus } = counted;
-            let lost = if cpus > 0.0 { format!(", {cpus:.2} CPUs lost") } else { String::new() };
-            format!("in {throttled} of {}, for {} of its CPUs{lost}", many(periods, "period"), duration(ns as f64))
-        });
+        let between = measured.map(|_| between_copies(counted));
         let place = measured.map_or_else(|| quota.cpus.place.clone(), |told| told.place.clone());
         let value = counted.share();
         told.push((Gauge { kind: GaugeKind::Throttled, subject, value, place }, between));
+    }
+    for (path, counted) in untold {
+        let fact = counted.more.as_ref().unwrap_or(&counted.told);
+        if fact.value.periods == 0 {
+            continue;
+        }
+        let subject = if path.is_empty() { "/".to_owned() } else { path.clone() };
+        let gauge = Gauge { kind: GaugeKind::Throttled, subject, value: fact.value.share(), place: fact.place.clone() };
+        told.push((gauge, counted.more.as_ref().map(|more| between_copies(more.value))));
     }
     for (gauge, between) in told {
         if let Some(between) = between {
@@ -369,6 +379,11 @@ pub(super) fn finish(pasted: &mut Pasted) {
         }
         pasted.machine.gauges.push(gauge);
     }
+}
+
+fn between_copies(Throttled { periods, throttled, ns, cpus }: Throttled) -> String {
+    let lost = if cpus > 0.0 { format!(", {cpus:.2} CPUs lost") } else { String::new() };
+    format!("in {throttled} of {}, for {} of its CPUs{lost}", many(periods, "period"), duration(ns as f64))
 }
 
 /// vCPUs of a domain that have groups here: some of its own, and perhaps not all.

@@ -14,8 +14,8 @@ const RESOURCES: &[&str] = &["cpu", "memory", "io", "irq"];
 pub(super) fn lines(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let mut end = at;
     while let Some((file, kind, averages)) = told(text.at(end)) {
-        let above = (end.saturating_sub(LOOKED_ABOVE)..end).rev().find_map(|line| resource(text.at(line)));
-        let subject = file.and_then(resource).or(above).unwrap_or("a resource that is not named");
+        let above = (end.saturating_sub(LOOKED_ABOVE)..end).rev().map(|line| text.at(line)).find_map(of_file);
+        let subject = file.and_then(of_file).or(above).unwrap_or_else(|| "a resource that is not named".to_owned());
         for (name, value) in averages {
             pasted.gauge(kind, &format!("{subject}, {name}"), value, text.place(end));
         }
@@ -52,6 +52,19 @@ fn resource(text: &str) -> Option<&'static str> {
     RESOURCES.iter().find(has).copied()
 }
 
+/// The resource, and of a group's file whose tasks they are: `cpu of machine-qemu-4-db.scope`. The root group's is the host's.
+fn of_file(text: &str) -> Option<String> {
+    let resource = resource(text)?;
+    let file = format!("/{resource}.pressure");
+    let path = text
+        .split(|letter: char| letter.is_whitespace() || ";|'\":".contains(letter))
+        .find_map(|word| word.strip_suffix(&file));
+    // systemd writes a dash within a name as \x2d.
+    let group = path.and_then(|path| path.rsplit('/').next()).map(|group| group.replace("\\x2d", "-"));
+    let group = group.filter(|group| !group.is_empty() && !["cgroup", "unified"].contains(&group.as_str()));
+    Some(group.map_or_else(|| resource.to_owned(), |group| format!("{resource} of {group}")))
+}
+
 #[cfg(test)]
 mod tests {
     use crate::paste::read;
@@ -68,5 +81,16 @@ mod tests {
             [("memory, 10 s", 0.2391), ("memory, 60 s", 0.12), ("memory, 300 s", 0.03), ("memory, 10 s", 0.125)]
         );
         assert_eq!(told[6], ("io, 10 s", 0.01));
+    }
+
+    #[test]
+    fn a_groups_file_is_of_its_tasks_and_that_of_the_root_of_all() {
+        let of = |file: &str| {
+            let text = format!("# cat {file}\nsome avg10=38.12 avg60=35.90 avg300=30.02 total=88120033211\n");
+            read(&[("t".to_owned(), text)]).gauges[0].subject.clone()
+        };
+        let group = "/sys/fs/cgroup/machine.slice/machine-qemu\\x2d4\\x2ddb.scope/cpu.pressure";
+        assert_eq!(of(group), "cpu of machine-qemu-4-db.scope, 10 s");
+        assert_eq!(of("/sys/fs/cgroup/memory.pressure"), "memory, 10 s");
     }
 }

@@ -31,8 +31,8 @@ use std::time::{Duration, Instant};
 const QEMU: &str = "qemu-system-x86_64";
 /// Modules that the guest needs for its NICs.
 const MODULES: &[&str] = &["virtio_pci", "virtio_net"];
-/// Memory that holds the kernel and, packed and unpacked, an initramfs with this program.
-const MEMORY: &str = "768M";
+/// Memory for the kernel and for what runs.
+const OWN_MIB: u64 = 256;
 /// Addresses of the range that QEMU's are from, administered locally.
 const MACS: [&str; 2] = ["52:54:00:6b:76:01", "52:54:00:6b:76:02"];
 /// The mask of both networks, 24 bits.
@@ -90,7 +90,7 @@ impl Guest {
         };
         initramfs::write(&initramfs, contents, &Modules::of(&kernel)?)?;
         let taps = [tap::open(namespaces[0], "client0")?, tap::open(namespaces[1], "server0")?];
-        let qemu = ChildProcess::of(command(&kernel.image, &initramfs, &taps), cpus)?;
+        let qemu = ChildProcess::of(command(&kernel.image, &initramfs, &taps)?, cpus)?;
         let mut guest = Self { qemu, proc: proc.to_owned() };
         guest.comes_up(stop)?;
         Ok(guest)
@@ -145,9 +145,16 @@ impl Guest {
 }
 
 /// The command that boots the guest, which gets the taps' files.
-fn command(kernel: &Path, initramfs: &Path, taps: &[OwnedFd; 2]) -> Command {
+///
+/// # Errors
+/// If the initramfs is not there.
+fn command(kernel: &Path, initramfs: &Path, taps: &[OwnedFd; 2]) -> Result<Command, Error> {
+    // This program is as large as its build makes it. It lies there packed and unpacked at once, and the latter may have half of the memory
+    // (SHMEM_DEFAULT_MAX_BLOCKS in mm/shmem.c, Linux 6.12).
+    let bytes = std::fs::metadata(initramfs).map_err(|error| Error::io(initramfs, error))?.len();
+    let memory = format!("{}M", OWN_MIB + 3 * bytes.div_ceil(1 << 20));
     let mut command = Command::new(QEMU);
-    command.args(["-name", "kvmscope-netns,debug-threads=on", "-accel", "tcg", "-smp", "1", "-m", MEMORY]);
+    command.args(["-name", "kvmscope-netns,debug-threads=on", "-accel", "tcg", "-smp", "1", "-m", &memory]);
     command.args(["-display", "none", "-no-reboot", "-nodefaults", "-serial", "stdio", "-kernel"]).arg(kernel);
     command.arg("-initrd").arg(initramfs).args(["-append", KERNEL_ARGUMENTS]);
     for (number, (tap, mac)) in taps.iter().zip(MACS).enumerate() {
@@ -164,5 +171,5 @@ fn command(kernel: &Path, initramfs: &Path, taps: &[OwnedFd; 2]) -> Command {
             Ok(())
         });
     }
-    command
+    Ok(command)
 }

@@ -44,7 +44,11 @@ pub(crate) fn pressure(model: &Model) -> Vec<Hit> {
         }
     }
     let mut hits = Vec::new();
-    for (resource, (some, full)) in worst {
+    for (subject, (some, full)) in worst {
+        let (resource, group) = match subject.split_once(" of ") {
+            Some((resource, group)) => (resource, Some(group)),
+            None => (subject, None),
+        };
         let Some(some) = some.or(full).filter(|some| some.value >= PRESSED) else { continue };
         let what = match resource {
             "cpu" => "a CPU",
@@ -55,11 +59,17 @@ pub(crate) fn pressure(model: &Model) -> Vec<Hit> {
         let over = |gauge: &Gauge| {
             gauge.subject.split_once(", ").map_or(String::new(), |(_, over)| format!(" of the last {over}"))
         };
-        let title = format!("tasks waited for {what} in {}{}", percent(some.value), over(some));
-        let mut hit = Hit::new(resource, Severity::Medium, title);
+        // Whose tasks they are only a group's own file tells.
+        let whose = group.map_or_else(String::new, |group| format!(" of {group}"));
+        let title = format!("tasks{whose} waited for {what} in {}{}", percent(some.value), over(some));
+        let mut hit = Hit::new(group.unwrap_or(resource), Severity::Medium, title);
         for gauge in [Some(some), full].into_iter().flatten() {
             let (words, _) = gauge.kind.words();
-            hit = hit.seen(format!("{words} for {what} in {}{}", percent(gauge.value), over(gauge)), &gauge.place);
+            hit =
+                hit.seen(format!("{words} for {what} in {}{}{whose}", percent(gauge.value), over(gauge)), &gauge.place);
+        }
+        if resource == "cpu" && group.is_some() {
+            hit.fix.push("grep . cpu.max cpu.stat   # in that group's directory: is it its own limit (nr_throttled), or another's work?".to_owned());
         }
         hit.fix.push(
             match resource {
@@ -71,11 +81,13 @@ pub(crate) fn pressure(model: &Model) -> Vec<Hit> {
             .to_owned(),
         );
         // A disk that hardly does anything is not what they wait for.
-        if let Some(disk) = largest(model, GaugeKind::DiskBusy).filter(|disk| resource == "io" && disk.value >= BUSY) {
+        if let Some(disk) =
+            largest(model, GaugeKind::DiskBusy).filter(|disk| resource == "io" && group.is_none() && disk.value >= BUSY)
+        {
             hit.title = format!("{}: {} is busy {} of the time", hit.title, disk.subject, percent(disk.value));
             hit = hit.seen(format!("{} of {}", disk.kind.words().0, disk.subject), &disk.place);
         }
-        if resource == "memory" {
+        if resource == "memory" && group.is_none() {
             (hit, _) = withheld::causes(model, memory_causes(model, hit));
         }
         hits.push(hit);
