@@ -38,7 +38,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// If it claims more than 1 GiB, and a thousand times what is stored of it.
-pub fn stored(file: &File) -> io::Result<()> {
+pub fn check_sparse(file: &File) -> io::Result<()> {
     let about = file.metadata()?;
     // st_blocks counts 512 bytes whatever the file system's blocks are (stat(2)).
     let (claimed, stored) = (about.len(), about.blocks().saturating_mul(512));

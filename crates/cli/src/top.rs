@@ -1,7 +1,7 @@
 //! `kvmscope top`: what the vCPUs of this host do right now, VM by VM.
 //!
 //! ```text
-//! fold, in the kernel --look, look, ..--> what was between two of them --> sections --> text, JSON, CSV
+//! fold, in the kernel --look, style, ..--> what was between two of them --> sections --> text, JSON, CSV
 //! /proc alone, where that is not allowed ---^
 //! ```
 //! Nothing is recorded, nothing is changed, and nothing stays when it ends, however it ends.

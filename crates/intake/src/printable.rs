@@ -49,7 +49,7 @@ pub(crate) fn decoded(text: &str) -> Cow<'_, str> {
 /// A line's letters.
 fn push(line: &str, into: &mut Vec<u8>) {
     let mut rest = line.as_bytes();
-    while let Some(at) = memchr(rest) {
+    while let Some(at) = rest.iter().position(|byte| *byte == b'=') {
         into.extend_from_slice(&rest[..at]);
         match letter(&rest[at + 1..]) {
             Some(letter) => {
@@ -63,10 +63,6 @@ fn push(line: &str, into: &mut Vec<u8>) {
         }
     }
     into.extend_from_slice(rest);
-}
-
-fn memchr(bytes: &[u8]) -> Option<usize> {
-    bytes.iter().position(|byte| *byte == b'=')
 }
 
 /// The letter of the two digits that a text begins with.

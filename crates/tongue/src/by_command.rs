@@ -2,14 +2,11 @@
 
 use super::Speaker;
 use base::shell::quoted;
-use host::machine::{own_unit, unit_of};
-
-/// The period of a quota of CPU time where none is told, in microseconds (cpu.max of Documentation/admin-guide/cgroup-v2.rst, Linux 6.12).
-const PERIOD_US: f64 = 1e5;
+use host::machine::{QUOTA_PERIOD_US, own_unit, quota_line, unit_of};
 
 /// CPUs of a quota in a period of that length, as `vcpu_quota=200000` has it; none: -1, no limit.
 pub(super) fn quota_cpus(value: &str) -> Option<f64> {
-    Some(value.trim().parse::<f64>().ok()? / PERIOD_US).filter(|cpus| *cpus > 0.0)
+    Some(value.trim().parse::<f64>().ok()? / QUOTA_PERIOD_US).filter(|cpus| *cpus > 0.0)
 }
 
 /// What monitors other than QEMU have for a word of libvirt (docs/cpu.md and docs/memory.md, Cloud Hypervisor 40; src/firecracker/swagger,
@@ -77,14 +74,12 @@ impl Speaker<'_> {
                 false => format!("systemctl set-property --runtime {unit} CPUWeight={value}"),
             });
         }
-        let file = place.starts_with("sys/fs/cgroup/").then(|| quoted(&format!("/{place}")).into_owned())?;
-        let told = match (is_quota, cpus.map(|cpus| cpus * PERIOD_US)) {
-            (false, _) => value.to_owned(),
-            (true, Some(us)) if is_first => format!("{us:.0}"),
-            (true, Some(us)) => format!("{us:.0} {PERIOD_US:.0}"),
-            (true, None) if is_first => "-1".to_owned(),
-            (true, None) => "max".to_owned(),
-        };
-        Some(format!("echo {told} > {file}"))
+        if !place.starts_with("sys/fs/cgroup/") {
+            return None;
+        }
+        Some(match is_quota {
+            true => quota_line(&place, cpus),
+            false => format!("echo {value} > {}", quoted(&format!("/{place}"))),
+        })
     }
 }

@@ -106,7 +106,7 @@ pub(crate) const WIDE: usize = 200;
 const NAME: usize = 10;
 
 /// A VM, or one of its vCPUs.
-pub(crate) struct OfVm<'v> {
+pub(crate) struct VmRow<'v> {
     pub vm: Vm<'v>,
     /// How many vCPUs, or which.
     pub vcpu: u64,
@@ -116,7 +116,7 @@ pub(crate) struct OfVm<'v> {
 }
 
 /// Why guests exited, or returned to the VMM.
-pub(crate) struct OfReason {
+pub(crate) struct ReasonRow {
     pub vm: String,
     pub reason: String,
     pub per_second: Option<f64>,
@@ -127,7 +127,7 @@ pub(crate) struct OfReason {
 }
 
 /// Who had a CPU that a VM was ready for.
-pub(crate) struct OfTaker {
+pub(crate) struct TakerRow {
     pub vm: String,
     pub by: String,
     pub tid: Option<i32>,
@@ -138,7 +138,7 @@ pub(crate) struct OfTaker {
 }
 
 /// Of VMs and vCPUs.
-pub(crate) fn of_vms<'v>() -> Vec<Column<OfVm<'v>>> {
+pub(crate) fn of_vms<'v>() -> Vec<Column<VmRow<'v>>> {
     vec![
         left("VM", NAME, 0, |row| Cell::Text(row.vm.name.to_owned())),
         right("vCPU", 5, 0, |row| Cell::Count(Some(row.vcpu))),
@@ -160,7 +160,7 @@ pub(crate) fn of_vms<'v>() -> Vec<Column<OfVm<'v>>> {
     ]
 }
 
-pub(crate) const REASONS: &[Column<OfReason>] = &[
+pub(crate) const REASONS: &[Column<ReasonRow>] = &[
     left("VM", NAME, 0, |row| Cell::Text(row.vm.clone())),
     left("REASON", 24, 0, |row| Cell::Text(row.reason.clone())),
     right("PER s", 9, 0, |row| Cell::PerSecond(row.per_second)),
@@ -170,7 +170,7 @@ pub(crate) const REASONS: &[Column<OfReason>] = &[
     right("TIME%", 7, 0, |row| Cell::Share(row.share)),
 ];
 
-pub(crate) const TAKERS: &[Column<OfTaker>] = &[
+pub(crate) const TAKERS: &[Column<TakerRow>] = &[
     left("VM", NAME, 0, |row| Cell::Text(row.vm.clone())),
     left("TAKEN BY", 18, 0, |row| Cell::Text(row.by.clone())),
     right("TID", 9, 0, |row| Cell::Text(row.tid.map_or_else(none, |tid| tid.to_string()))),

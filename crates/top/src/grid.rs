@@ -1,6 +1,6 @@
 //! A view of an interval: its columns, and a row for each VM, vCPU, reason or taker; sorted, filtered, and as lines.
 
-use super::columns::{Cell, Column, OfReason, OfTaker, OfVm, REASONS, TAKERS, WIDE, cut, none, of_vms, short};
+use super::columns::{Cell, Column, REASONS, ReasonRow, TAKERS, TakerRow, VmRow, WIDE, cut, none, of_vms, short};
 use analysis::flow::live::{Vcpu, Vm};
 use base::number::duration;
 use base::plain::plain;
@@ -28,7 +28,7 @@ impl View {
     }
 
     /// The column that a view is sorted by at first: ready time, time, time taken.
-    pub(crate) fn first_sort(self) -> &'static str {
+    pub(crate) fn default_sort(self) -> &'static str {
         match self {
             View::Vms | View::Vcpus => "RDY%",
             View::Reasons | View::Takers => "TIME%",
@@ -91,7 +91,7 @@ impl Grid {
             View::Reasons => Self::filled(REASONS, &reasons(&vcpus), page_width, |row| (row.vm.clone(), false)),
             View::Takers => Self::filled(TAKERS, &takers(&vcpus), page_width, |row| (row.vm.clone(), false)),
         };
-        grid.sort(view.first_sort(), false);
+        grid.sort(view.default_sort(), false);
         grid
     }
 
@@ -107,9 +107,9 @@ impl Grid {
             let own = vcpus.iter().filter(|vcpu| vcpu.vm == vm.name);
             let told: Vec<String> = costliest(own, vm.wall_ns).into_iter().take(most).collect();
             let reasons = if told.is_empty() { none() } else { told.join("  ") };
-            OfVm { vm, vcpu, reasons, history: blocks(&before) }
+            VmRow { vm, vcpu, reasons, history: blocks(&before) }
         };
-        let rows: Vec<OfVm<'v>> = vms.into_iter().map(row).collect();
+        let rows: Vec<VmRow<'v>> = vms.into_iter().map(row).collect();
         Self::filled(&of_vms(), &rows, page_width, |row| {
             (row.vm.name.to_owned(), row.vm.ready.is_some_and(|ready| ready >= WORRYING_READY))
         })
@@ -144,7 +144,7 @@ impl Grid {
     }
 
     /// Keeps the rows in which that text stands, in small or large letters.
-    pub(crate) fn keep(&mut self, text: &str) {
+    pub(crate) fn filter(&mut self, text: &str) {
         let text = text.to_lowercase();
         self.rows.retain(|row| row.cells.iter().any(|cell| cell.text().to_lowercase().contains(&text)));
     }
@@ -182,14 +182,14 @@ impl Grid {
 fn costliest<'v>(vcpus: impl Iterator<Item = &'v Vcpu> + Clone, wall_ns: u64) -> Vec<String> {
     let mut rows = reasons_of("", vcpus, wall_ns);
     rows.sort_by(|a, b| (b.share, b.count).partial_cmp(&(a.share, a.count)).unwrap_or(std::cmp::Ordering::Equal));
-    let said = |row: &OfReason| match (row.mean_ns, row.share) {
+    let said = |row: &ReasonRow| match (row.mean_ns, row.share) {
         (Some(mean_ns), Some(share)) => format!("{} {} {:.1}%", row.reason, duration(mean_ns), 100.0 * share),
         _ => format!("{} {}/s", row.reason, row.per_second.map_or_else(none, short)),
     };
     rows.iter().map(said).collect()
 }
 
-fn reasons(vcpus: &[Vcpu]) -> Vec<OfReason> {
+fn reasons(vcpus: &[Vcpu]) -> Vec<ReasonRow> {
     let of = |vm: Vm<'_>| {
         let mut rows = reasons_of(vm.name, vcpus.iter().filter(|vcpu| vcpu.vm == vm.name), vm.wall_ns);
         rows.sort_by_key(|row| std::cmp::Reverse(row.count));
@@ -199,7 +199,7 @@ fn reasons(vcpus: &[Vcpu]) -> Vec<OfReason> {
 }
 
 /// The sums of a VM's reasons: exits of the guest, or, where these are silent, returns to the VMM, which have no time of their own.
-fn reasons_of<'v>(vm: &str, vcpus: impl Iterator<Item = &'v Vcpu> + Clone, wall_ns: u64) -> Vec<OfReason> {
+fn reasons_of<'v>(vm: &str, vcpus: impl Iterator<Item = &'v Vcpu> + Clone, wall_ns: u64) -> Vec<ReasonRow> {
     let length_ns = vcpus.clone().map(|vcpu| vcpu.wall_ns).max().unwrap_or(0);
     let per_second = |count: u64| (length_ns > 0).then(|| count as f64 * 1e9 / length_ns as f64);
     /// Count, those with a cost, their cost, the longest.
@@ -213,7 +213,7 @@ fn reasons_of<'v>(vm: &str, vcpus: impl Iterator<Item = &'v Vcpu> + Clone, wall_
         sum.3 = sum.3.max(exits.max_ns);
     }
     if !sums.is_empty() {
-        let row = |(reason, (count, timed, total_ns, max_ns)): (&str, Sums)| OfReason {
+        let row = |(reason, (count, timed, total_ns, max_ns)): (&str, Sums)| ReasonRow {
             vm: vm.to_owned(),
             reason: reason.to_owned(),
             per_second: per_second(count),
@@ -228,7 +228,7 @@ fn reasons_of<'v>(vm: &str, vcpus: impl Iterator<Item = &'v Vcpu> + Clone, wall_
     for (reason, count) in vcpus.flat_map(|vcpu| vcpu.userspace_exits.iter().flatten()) {
         *returns.entry(reason).or_default() += count;
     }
-    let row = |(reason, count): (&str, u64)| OfReason {
+    let row = |(reason, count): (&str, u64)| ReasonRow {
         vm: vm.to_owned(),
         reason: format!("VMM:{reason}"),
         per_second: per_second(count),
@@ -240,9 +240,9 @@ fn reasons_of<'v>(vm: &str, vcpus: impl Iterator<Item = &'v Vcpu> + Clone, wall_
     returns.into_iter().map(row).collect()
 }
 
-fn takers(vcpus: &[Vcpu]) -> Vec<OfTaker> {
+fn takers(vcpus: &[Vcpu]) -> Vec<TakerRow> {
     let of = |vm: Vm<'_>| {
-        let mut rows: Vec<OfTaker> = Vec::new();
+        let mut rows: Vec<TakerRow> = Vec::new();
         let own = vcpus.iter().filter(|vcpu| vcpu.vm == vm.name);
         for by in own.flat_map(|vcpu| vcpu.preemptors.iter().flatten()) {
             let longest_ns = by.max_ns.map(|ns| ns as f64);
@@ -251,7 +251,7 @@ fn takers(vcpus: &[Vcpu]) -> Vec<OfTaker> {
                     (row.count, row.total_ns) = (row.count + by.count, row.total_ns + by.total_ns);
                     row.longest_ns = row.longest_ns.into_iter().chain(longest_ns).reduce(f64::max);
                 }
-                None => rows.push(OfTaker {
+                None => rows.push(TakerRow {
                     vm: vm.name.to_owned(),
                     by: by.by.clone(),
                     tid: by.tid,

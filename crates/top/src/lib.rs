@@ -19,7 +19,7 @@ mod table;
 mod terminal;
 
 pub use observe::{Frame, Observer, Options};
-pub use screen::{Key, Line, Look, Screen, Wish};
+pub use screen::{Action, Key, Line, Screen, Style};
 pub use table::text;
 #[cfg(feature = "terminal")]
 pub use terminal::show;

@@ -2,7 +2,7 @@
 //! connection that is lost.
 
 use super::observe::Frame;
-use super::screen::{Key, Line, Look, Screen, Wish};
+use super::screen::{Action, Key, Line, Screen, Style};
 use crossterm::cursor::{Hide, MoveTo, Show};
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, poll, read};
 use crossterm::style::{Attribute, Print, SetAttribute};
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Of a terminal that says nothing of its size, as one behind a serial line or a program: that of the first ones.
-const UNTOLD_SIZE: (u16, u16) = (80, 24);
+const DEFAULT_SIZE: (u16, u16) = (80, 24);
 
 /// Shows intervals of `every` as `observe` gives them, with the time of their end in words from `now`, until `q`, Ctrl-C or `stop`.
 ///
@@ -32,33 +32,33 @@ pub fn show(
     now: impl Fn() -> String,
     stop: &AtomicBool,
 ) -> anyhow::Result<()> {
-    let _terminal = Taken::take()?;
-    let (mut drawn, mut due) = (Drawn::default(), Instant::now() + every);
-    drawn.draw(screen)?;
+    let _terminal = Guard::take()?;
+    let (mut canvas, mut due) = (Canvas::default(), Instant::now() + every);
+    canvas.draw(screen)?;
     while !stop.load(Ordering::Relaxed) {
         if Instant::now() >= due {
             screen.push(observe()?, now());
-            // After a stop of the program (Ctrl-Z) nothing is caught up on.
+            // What a stopped program (SIGSTOP) missed is not caught up on.
             due = (due + every).max(Instant::now());
-            drawn.draw(screen)?;
+            canvas.draw(screen)?;
         }
         if !poll(due.saturating_duration_since(Instant::now()).min(LOOK_EVERY))? {
             continue;
         }
-        let wish = match read()? {
+        let action = match read()? {
             Event::Key(key) if key.kind != KeyEventKind::Release => match key_of(key) {
                 Pressed::Key(key) => screen.key(key),
-                Pressed::Interrupt => Some(Wish::Quit),
+                Pressed::Interrupt => Some(Action::Quit),
                 Pressed::Nothing => None,
             },
             _ => None,
         };
-        match wish {
-            Some(Wish::Quit) => break,
-            Some(Wish::Every(asked)) => (every, due) = (asked, Instant::now() + asked),
+        match action {
+            Some(Action::Quit) => break,
+            Some(Action::SetInterval(asked)) => (every, due) = (asked, Instant::now() + asked),
             None => {}
         }
-        drawn.draw(screen)?;
+        canvas.draw(screen)?;
     }
     Ok(())
 }
@@ -90,17 +90,17 @@ fn key_of(key: KeyEvent) -> Pressed {
     })
 }
 
-/// What is on the terminal: only lines that differ are drawn again, which readers of screens and slow connections thank us for.
+/// What is on the terminal: only lines that differ are canvas again, which readers of screens and slow connections thank us for.
 #[derive(Default)]
-struct Drawn {
+struct Canvas {
     size: (u16, u16),
     lines: Vec<Line>,
 }
 
-impl Drawn {
+impl Canvas {
     fn draw(&mut self, screen: &mut Screen) -> io::Result<()> {
         let size = match size()? {
-            (0, _) | (_, 0) => UNTOLD_SIZE,
+            (0, _) | (_, 0) => DEFAULT_SIZE,
             size => size,
         };
         let lines = screen.lines(size.0.into(), size.1.into());
@@ -110,13 +110,13 @@ impl Drawn {
             (self.size, self.lines) = (size, Vec::new());
         }
         for (at, line) in lines.iter().enumerate().filter(|(at, line)| self.lines.get(*at) != Some(line)) {
-            let look = match line.look {
-                Look::Plain => Attribute::Reset,
-                Look::Reversed => Attribute::Reverse,
-                Look::Bold => Attribute::Bold,
-                Look::Dim => Attribute::Dim,
+            let style = match line.style {
+                Style::Plain => Attribute::Reset,
+                Style::Reversed => Attribute::Reverse,
+                Style::Bold => Attribute::Bold,
+                Style::Dim => Attribute::Dim,
             };
-            queue!(out, MoveTo(0, at as u16), SetAttribute(look), Print(&line.text), SetAttribute(Attribute::Reset))?;
+            queue!(out, MoveTo(0, at as u16), SetAttribute(style), Print(&line.text), SetAttribute(Attribute::Reset))?;
             queue!(out, Clear(ClearType::UntilNewLine))?;
         }
         self.lines = lines;
@@ -125,16 +125,16 @@ impl Drawn {
 }
 
 /// The terminal while it is ours.
-struct Taken;
+struct Guard;
 
-impl Taken {
+impl Guard {
     fn take() -> io::Result<Self> {
         enable_raw_mode()?;
         let taken = Self;
         // The message of a panic would be lost with the screen that it is printed on.
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            give_back();
+            restore();
             before(panic);
         }));
         execute!(stdout(), EnterAlternateScreen, Hide, DisableLineWrap)?;
@@ -142,14 +142,14 @@ impl Taken {
     }
 }
 
-impl Drop for Taken {
+impl Drop for Guard {
     fn drop(&mut self) {
-        give_back();
+        restore();
     }
 }
 
 /// A terminal that is gone cannot be put back, and need not be.
-fn give_back() {
+fn restore() {
     let _ = execute!(stdout(), EnableLineWrap, Show, LeaveAlternateScreen);
     let _ = disable_raw_mode();
 }

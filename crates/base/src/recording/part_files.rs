@@ -29,7 +29,7 @@ impl PartFile {
 ///
 /// # Errors
 /// As [`Error::NotCarried`] by the first that is no file of the recording, if there is none at all, or if most of one is holes
-/// ([`files::stored`]); as [`Error::Io`] if the operating system refuses.
+/// ([`files::check_sparse`]); as [`Error::Io`] if the operating system refuses.
 pub fn part_files(root: &Path, part: &Path) -> Result<Vec<PartFile>, Error> {
     let real = |path: &Path| path.canonicalize().map_err(|source| Error::Io { path: path.to_owned(), source });
     let (root, part) =
@@ -57,7 +57,7 @@ fn add(root: &Path, path: &Path, below: &Path, found: &mut Vec<PartFile>) -> Res
         return Err(Error::NotCarried { path: path.to_owned(), reason });
     }
     if !leads_to.is_dir() {
-        files::open(&leads_to).and_then(|file| files::stored(&file)).map_err(io)?;
+        files::open(&leads_to).and_then(|file| files::check_sparse(&file)).map_err(io)?;
         found.push(PartFile { path: leads_to, below: below.to_owned() });
         return Ok(());
     }

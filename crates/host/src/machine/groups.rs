@@ -5,6 +5,7 @@
 
 use super::{Fact, Machine, Quota, Thread};
 use base::CpuSet;
+use base::shell::quoted;
 
 /// Of two threads the groups in which they differ, the first one's first, with their weights.
 pub type Parting<'a> = [(&'a str, &'a Fact<u64>); 2];
@@ -79,6 +80,26 @@ pub fn unit_of(path: &str) -> Option<&str> {
 /// The unit that a group itself is; none for one that a program made by its own, of which systemd knows nothing.
 pub fn own_unit(path: &str) -> Option<&str> {
     unit_of(path).filter(|unit| path.ends_with(*unit))
+}
+
+/// The period of a quota of CPU time that is typed where none is told, in microseconds (cpu.max of Documentation/admin-guide/cgroup-v2.rst,
+/// Linux 6.12).
+pub const QUOTA_PERIOD_US: f64 = 1e5;
+
+/// The line that gives a group a quota of so many CPUs by its file `place`, `sys/fs/cgroup/../cpu.max` or `cpu.cfs_quota_us`; `None` takes it
+/// away. A period is typed with it: that which the group has may be another one.
+pub fn quota_line(place: &str, cpus: Option<f64>) -> String {
+    let file = quoted(&format!("/{place}")).into_owned();
+    let us = cpus.map(|cpus| cpus * QUOTA_PERIOD_US);
+    match (place.strip_suffix("cpu.cfs_quota_us"), us) {
+        (None, None) => format!("echo max > {file}"),
+        (None, Some(us)) => format!("echo {us:.0} {QUOTA_PERIOD_US:.0} > {file}"),
+        (Some(_), None) => format!("echo -1 > {file}"),
+        (Some(group), Some(us)) => {
+            let period = quoted(&format!("/{group}cpu.cfs_period_us")).into_owned();
+            format!("echo {QUOTA_PERIOD_US:.0} > {period} && echo {us:.0} > {file}")
+        }
+    }
 }
 
 /// Whether a group is another one or lies below it.

@@ -34,7 +34,7 @@ pub use domain::{Balloon, Disk, Domain, GuestCell, GuestTopology, Interface, Nov
 pub use domain_xml::{Element, domains_of};
 pub(crate) use gauge::LISTED;
 pub use gauge::{DiskMove, Gauge, GaugeKind, Quoted};
-pub use groups::{Parting, is_within_group, own_unit, parted, unit_of};
+pub use groups::{Parting, QUOTA_PERIOD_US, is_within_group, own_unit, parted, quota_line, unit_of};
 pub use guest_counters::guest_counters;
 pub use manager::Manager;
 pub use model::{CpuUse, Fact, Holder, Machine, Node, ProcessMemory, Role, Screen, Thread, TopRow, TotalUse};

@@ -79,7 +79,7 @@ pub struct Machine {
     /// Values that no question uses, in the order of the texts.
     pub quoted: Vec<Quoted>,
     /// Sentences that sum up what programs printed of whom no question knows more, in the order of the texts.
-    pub said: Vec<Fact<String>>,
+    pub summaries: Vec<Fact<String>>,
     /// Lines of the kernel's log that say what is wrong.
     pub complaints: Vec<Fact<Complaint>>,
     /// How many of its other lines were given.

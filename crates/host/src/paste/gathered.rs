@@ -188,9 +188,9 @@ impl Pasted {
     }
 
     /// Keeps a sentence that sums up what a program printed.
-    pub(super) fn say(&mut self, sentence: String, place: String) {
-        if self.machine.said.len() < budget::UNREAD_SENTENCES {
-            self.machine.said.push(Fact::new(sentence, place));
+    pub(super) fn summarize(&mut self, sentence: String, place: String) {
+        if self.machine.summaries.len() < budget::UNREAD_SENTENCES {
+            self.machine.summaries.push(Fact::new(sentence, place));
         } else {
             self.leave_out("sentences about programs beyond the first", budget::UNREAD_SENTENCES);
         }

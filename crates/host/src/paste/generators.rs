@@ -147,7 +147,7 @@ pub(super) fn trex(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
                     let share = percent((sent - back) as f64 / sent as f64);
                     let told = format!("{} of {} sent ({share})", thousands(sent - back), thousands(sent));
                     pasted.quote("TRex", "not received when asked", &told, text.place(end));
-                    pasted.say(
+                    pasted.summarize(
                         format!("Of the packets of TRex {told} had not come back when it was asked."),
                         text.place(end),
                     );

@@ -77,7 +77,7 @@ pub(super) fn datacenter(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usi
         let limit = value.split(',').find_map(|part| part.trim().strip_prefix("migration=")?.parse::<f64>().ok());
         if let Some(kib) = limit.filter(|kib| key == "bwlimit" && *kib > 0.0) {
             let rate = base::number::bytes(kib * 1_024.0);
-            pasted.say(format!("datacenter.cfg limits a migration to {kib} KiB/s, {rate}/s."), text.place(line));
+            pasted.summarize(format!("datacenter.cfg limits a migration to {kib} KiB/s, {rate}/s."), text.place(line));
         }
         end = line + 1;
     }

@@ -77,7 +77,7 @@ pub(super) fn virt_top(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize
             counted(all.len() as u64, "VM", "VMs"),
             plain(sum)
         );
-        pasted.say(said, text.place(at));
+        pasted.summarize(said, text.place(at));
     }
     if all.is_empty() { 0 } else { end - at }
 }
@@ -139,7 +139,7 @@ pub(super) fn vpp(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     };
     let dear = dearest
         .map_or(String::new(), |(clocks, node)| format!("; {node} costs most, {} cycles a packet", plain(clocks)));
-    pasted.say(
+    pasted.summarize(
         format!(
             "VPP's thread {name} handles {} packets at a time of at most 256{rate}: {full}{lost}{dear}.",
             plain(vectors)
@@ -185,7 +185,7 @@ pub(super) fn perf_sched(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usi
     let Some((most, mean, task, is_vcpu)) = worst else { return 0 };
     let who = if is_vcpu { "vCPU thread " } else { "" };
     let others = if is_vcpu { " of the vCPUs" } else { "" };
-    pasted.say(
+    pasted.summarize(
         format!("perf sched latency: {who}{task} waited longest{others} for a CPU, {} ms at most and {} ms on average: woken, and not run.", plain(most), plain(mean)),
         text.place(at),
     );
@@ -224,7 +224,7 @@ fn say_dirty(mebibytes: u64, seconds: Option<u64>, text: &Text<'_>, at: usize, p
         thousands(mebibytes),
         plain(bits)
     );
-    pasted.say(said, text.place(at));
+    pasted.summarize(said, text.place(at));
 }
 
 /// A line of Firecracker's metrics: what its vCPUs left to it, and whom its limiters held back, since the line before.
@@ -234,7 +234,9 @@ pub(super) fn firecracker(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> us
         return 0;
     }
     let Ok(value) = serde_json::from_str::<Value>(line) else { return 0 };
-    let count = |group: &str, name: &str| value[group][name].as_u64().unwrap_or(0);
+    // A version that does not have a counter says nothing of it.
+    let count = |group: &str, name: &str| value[group][name].as_u64();
+    let sum = |group: &str, names: &[&str]| names.iter().filter_map(|name| count(group, name)).reduce(|a, b| a + b);
     for (group, what) in
         [("vcpu", "vCPUs of Firecracker"), ("block", "disk of Firecracker"), ("net", "network card of Firecracker")]
     {
@@ -244,28 +246,40 @@ pub(super) fn firecracker(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> us
             }
         }
     }
-    let ports = count("vcpu", "exit_io_in") + count("vcpu", "exit_io_out");
-    let devices = count("vcpu", "exit_mmio_read") + count("vcpu", "exit_mmio_write");
-    let held = |group: &str, names: &[&str]| names.iter().map(|name| count(group, name)).sum::<u64>();
-    let disk = held("block", &["rate_limiter_throttled_events"]);
-    let net = held("net", &["rx_rate_limiter_throttled", "tx_rate_limiter_throttled"]);
-    let limits = match (disk, net) {
-        (0, 0) => " Its rate limiters held nothing back.".to_owned(),
-        (disk, net) => format!(
-            " Its rate limiters held back the disk {disk} times and the network {net} times: these are limits that somebody set.",
-            disk = thousands(disk),
-            net = thousands(net)
-        ),
-    };
-    let failed = count("vcpu", "failures");
-    let failed =
-        if failed == 0 { String::new() } else { format!(" {} of a vCPU failed.", counted(failed, "run", "runs")) };
-    let said = format!(
-        "Firecracker counts {} of ports and {} of devices' memory that its vCPUs left to it.{limits}{failed}",
-        counted(ports, "access", "accesses"),
-        counted(devices, "access", "accesses")
-    );
-    pasted.say(said, text.place(at));
+    let accesses = |count: u64| counted(count, "access", "accesses");
+    let mut told: Vec<String> = Vec::new();
+    let left = [
+        (sum("vcpu", &["exit_io_in", "exit_io_out"]), "of ports"),
+        (sum("vcpu", &["exit_mmio_read", "exit_mmio_write"]), "of devices' memory"),
+    ];
+    let left: Vec<String> =
+        left.iter().filter_map(|(count, of)| Some(format!("{} {of}", accesses((*count)?)))).collect();
+    if !left.is_empty() {
+        told.push(format!("Firecracker counts {} that its vCPUs left to it.", left.join(" and ")));
+    }
+    let held = [
+        (sum("block", &["rate_limiter_throttled_events"]), "the disk"),
+        (sum("net", &["rx_rate_limiter_throttled", "tx_rate_limiter_throttled"]), "the network"),
+    ];
+    let limited: Vec<String> = held
+        .iter()
+        .filter_map(|(count, of)| Some(format!("{of} {} times", thousands(count.filter(|count| *count > 0)?))))
+        .collect();
+    let unlimited: Vec<&str> = held.iter().filter(|(count, _)| *count == Some(0)).map(|(_, of)| *of).collect();
+    if !limited.is_empty() {
+        told.push(format!(
+            "Its rate limiters held back {}: these are limits that somebody set.",
+            limited.join(" and ")
+        ));
+    } else if !unlimited.is_empty() {
+        told.push(format!("Its rate limiters did not hold back {}.", unlimited.join(" or ")));
+    }
+    if let Some(failed) = count("vcpu", "failures").filter(|failed| *failed > 0) {
+        told.push(format!("{} of a vCPU failed.", counted(failed, "run", "runs")));
+    }
+    if !told.is_empty() {
+        pasted.summarize(told.join(" "), text.place(at));
+    }
     1
 }
 
@@ -315,8 +329,12 @@ pub(super) fn interfaces(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usi
     }
     drops.sort_by(|one, other| other.0.total_cmp(&one.0));
     if let Some((_, worst)) = drops.first() {
-        let more = if drops.len() > 1 { format!("; {} more drop as well", drops.len() - 1) } else { String::new() };
-        pasted.say(format!("sar: {worst}{more}."), text.place(at));
+        let more = if drops.len() > 1 {
+            format!("; {} as well", counted(drops.len() as u64 - 1, "other drops packets", "others drop packets"))
+        } else {
+            String::new()
+        };
+        pasted.summarize(format!("sar: {worst}{more}."), text.place(at));
     }
     end - at
 }
@@ -336,10 +354,10 @@ pub(super) fn pmd_sleep(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usiz
 mod tests {
     use crate::paste::read;
 
-    fn said(text: &str) -> Vec<String> {
+    fn summaries(text: &str) -> Vec<String> {
         let machine = read(&[("t".to_owned(), text.to_owned())]);
         assert_eq!(machine.sources[0].2, 0, "{:?}", machine.strange);
-        machine.said.into_iter().map(|said| said.value).collect()
+        machine.summaries.into_iter().map(|summary| summary.value).collect()
     }
 
     #[test]
@@ -348,7 +366,7 @@ mod tests {
                     CPU: 50.0%  Mem: 73728 MB (73728 MB by guests)\n\n   ID S RDRQ WRRQ RXBY TXBY %CPU %MEM    TIME   NAME\n\
                     \x20   3 R    0  412  11M 2.1M 25.0 25.0  92:11:09 a b\n    7 R              0    0  0,5 26,0   0:30.71 c\n    -                                           (off)\n";
         assert_eq!(
-            said(text),
+            summaries(text),
             [
                 "virt-top: a b takes most of the VMs, 25 % of the time of all CPUs, which is 4 of 16 CPUs; the 2 VMs that it lists 25.5 % together."
             ]
@@ -363,8 +381,8 @@ mod tests {
              \x20            Name                 State         Calls          Vectors        Suspends         Clocks       Vectors/Call\ndpdk-input   polling   1907   3270   0   6.91e1   17.15\n"
             )
         };
-        assert!(said(&text("185.50"))[0].contains("185.5 packets at a time of at most 256, 12,370,000 packets a second: it has little room left; dpdk-input costs most, 69.1"));
-        assert!(said(&text("12.00"))[0].contains(": it has room"));
+        assert!(summaries(&text("185.50"))[0].contains("185.5 packets at a time of at most 256, 12,370,000 packets a second: it has little room left; dpdk-input costs most, 69.1"));
+        assert!(summaries(&text("12.00"))[0].contains(": it has room"));
     }
 
     #[test]
@@ -373,35 +391,41 @@ mod tests {
                     \x20 CPU 0/KVM:21432       |   6120.311 ms |    18212 | avg:   0.812 ms | max:  48.221 ms | max start: 8123.1 s | max end: 8123.2 s\n\
                     \x20 kswapd0:91            |   1902.100 ms |     2012 | avg:   0.044 ms | max:  94.100 ms | max start: 8122.0 s | max end: 8122.1 s\n ----------\n  TOTAL:  | 8000.0 ms | 20224 |\n";
         assert!(
-            said(text)[0].starts_with(
+            summaries(text)[0].starts_with(
                 "perf sched latency: vCPU thread CPU 0/KVM:21432 waited longest of the vCPUs for a CPU, 48.22"
             ),
             "{:?}",
-            said(text)
+            summaries(text)
         );
     }
 
     #[test]
     fn what_a_guest_dirties_and_what_a_vmm_counts_are_sentences() {
         let rate = "{\"execute\": \"calc-dirty-rate\", \"arguments\": {\"calc-time\": 10}}\n{\"return\": {\"status\": \"measured\", \"dirty-rate\": 1108, \"calc-time\": 10}}\n";
-        assert!(said(rate)[0].contains("1,108 MiB/s over 10 s (9.2"), "{:?}", said(rate));
+        assert!(summaries(rate)[0].contains("1,108 MiB/s over 10 s (9.2"), "{:?}", summaries(rate));
         let metrics = "{\"utc_timestamp_ms\":1,\"block\":{\"rate_limiter_throttled_events\":7},\"vcpu\":{\"exit_io_in\":1,\"exit_io_out\":2,\"exit_mmio_write\":5}}\n";
         assert!(
-            said(metrics)[0].starts_with("Firecracker counts 3 accesses of ports and 5 accesses"),
+            summaries(metrics)[0].starts_with("Firecracker counts 3 accesses of ports and 5 accesses"),
             "{:?}",
-            said(metrics)
+            summaries(metrics)
         );
-        assert!(said(metrics)[0].contains("held back the disk 7 times"));
+        assert!(summaries(metrics)[0].ends_with("held back the disk 7 times: these are limits that somebody set."));
+        let without = |groups: &str| summaries(&format!("{{\"utc_timestamp_ms\":1{groups}}}\n"));
+        assert_eq!(without(""), Vec::<String>::new(), "what is not counted is not 0");
+        assert_eq!(
+            without(",\"net\":{\"rx_rate_limiter_throttled\":0}"),
+            ["Its rate limiters did not hold back the network."]
+        );
     }
 
     #[test]
     fn a_tap_that_drops_names_its_guest() {
         let text = "10:00:06        IFACE   rxerr/s   txerr/s    coll/s  rxdrop/s  txdrop/s\n10:00:11         eno1      0.00      0.00      0.00      0.00      0.00\n10:00:11        vnet3      0.00      0.00      0.00      0.00   5120.40\n";
         assert!(
-            said(text)[0].starts_with("sar: vnet3 drops 5,120.4 packets a second on the way to its guest"),
+            summaries(text)[0].starts_with("sar: vnet3 drops 5,120.4 packets a second on the way to its guest"),
             "{:?}",
-            said(text)
+            summaries(text)
         );
-        assert_eq!(said(&text.replace("5120.40", "0.00")), Vec::<String>::new());
+        assert_eq!(summaries(&text.replace("5120.40", "0.00")), Vec::<String>::new());
     }
 }

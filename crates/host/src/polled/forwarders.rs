@@ -22,10 +22,20 @@ pub struct Port {
     /// Packets a second, when they were shown.
     pub rx_pps: Option<u64>,
     pub tx_pps: Option<u64>,
-    /// Places where packets were lost, with how many: each in words that go behind a number.
-    pub lost: Vec<(String, u64)>,
-    /// The direction of each place in `lost`: true where the packets came in.
-    pub lost_in: Vec<bool>,
+    /// Places where packets were lost.
+    pub losses: Vec<Loss>,
+    /// Whether any of its counters would tell of a loss: what has none is not clean.
+    pub counts_losses: bool,
+}
+
+/// Packets that were lost at one place of a port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loss {
+    /// In words that go behind a number.
+    pub place: String,
+    pub packets: u64,
+    /// They came in; else they were on the way out.
+    is_in: bool,
 }
 
 impl Port {
@@ -33,18 +43,21 @@ impl Port {
         Self { program, name, ..Self::default() }
     }
 
-    fn lose(&mut self, is_in: bool, place: &str, packets: u64) {
+    /// Takes what a counter of losses has; a missing one says nothing.
+    fn lose(&mut self, is_in: bool, place: &str, packets: Option<u64>) {
+        let Some(packets) = packets else { return };
+        self.counts_losses = true;
         if packets > 0 {
-            self.lost.push((place.to_owned(), packets));
-            self.lost_in.push(is_in);
+            self.losses.push(Loss { place: place.to_owned(), packets, is_in });
         }
     }
 
-    /// The share of the packets of its direction that place number `at` lost; what came in counts those that were lost there.
-    pub fn share(&self, at: usize) -> Option<f64> {
-        let (is_in, lost) = (*self.lost_in.get(at)?, self.lost.get(at)?.1);
-        let passed = if is_in { self.received } else { self.sent }?;
-        Some(lost as f64 / passed.saturating_add(lost).max(1) as f64)
+    /// Where it lost most, and which share of the packets of that direction; what came in counts those that were lost there.
+    pub fn worst(&self) -> Option<(&Loss, Option<f64>)> {
+        let worst = self.losses.iter().max_by_key(|loss| loss.packets)?;
+        let passed = if worst.is_in { self.received } else { self.sent };
+        let share = passed.map(|passed| worst.packets as f64 / passed.saturating_add(worst.packets).max(1) as f64);
+        Some((worst, share))
     }
 }
 
@@ -79,10 +92,8 @@ fn l2fwd(text: &str) -> Vec<Port> {
         let Some(port) = ports.last_mut().filter(|_| is_open) else { continue };
         port.sent = after(bare, "Packets sent").or(port.sent);
         port.received = after(bare, "Packets received").or(port.received);
-        if let Some(dropped) = after(bare, "Packets dropped") {
-            // What `rte_eth_tx_buffer` could not hand over to this port.
-            port.lose(false, "were dropped on the way out: its ring took no more", dropped);
-        }
+        // What `rte_eth_tx_buffer` could not hand over to this port.
+        port.lose(false, "were dropped on the way out: its ring took no more", after(bare, "Packets dropped"));
     }
     ports.retain(|port| port.sent.is_some() || port.received.is_some());
     ports
@@ -105,8 +116,8 @@ fn vrouter(text: &str) -> Vec<Port> {
         if let Some(lcores) = bare.strip_prefix("RX queue errors to lcore ") {
             let each: Vec<u64> = lcores.split_whitespace().map_while(|word| word.parse().ok()).collect();
             let worst = each.iter().enumerate().max_by_key(|(_, lost)| **lost).filter(|(_, lost)| **lost > 0);
-            if let (Some((lcore, _)), Some(last)) = (worst, port.lost.last_mut()) {
-                last.0.push_str(&format!(", most of those for lcore {lcore}"));
+            if let (Some((lcore, _)), Some(last)) = (worst, port.losses.last_mut()) {
+                last.place.push_str(&format!(", most of those for lcore {lcore}"));
             }
             continue;
         }
@@ -117,7 +128,7 @@ fn vrouter(text: &str) -> Vec<Port> {
             _ => continue,
         };
         let count = |name: &str| words.iter().find_map(|word| word.strip_prefix(name)?.parse::<u64>().ok());
-        let (packets, errors) = (count("packets:"), count("errors:").unwrap_or(0));
+        let (packets, errors) = (count("packets:"), count("errors:"));
         match (direction, stage) {
             ("RX", "") => port.received = packets,
             ("TX", "") => port.sent = packets,
@@ -174,9 +185,7 @@ fn xstats(text: &str) -> Vec<Port> {
             ("rx_errors", true, "were damaged (rx_errors)"),
             ("tx_errors", false, "could not be sent (tx_errors)"),
         ] {
-            if let Some(lost) = after(bare, name) {
-                port.lose(is_in, place, lost);
-            }
+            port.lose(is_in, place, after(bare, name));
         }
     }
     ports.retain(|port| port.sent.is_some() || port.received.is_some());
@@ -225,8 +234,8 @@ fn pktgen(text: &str) -> Vec<Port> {
                 (_, "Tx Pkts" | "Total Tx Pkts") => port.sent = digits(cell),
                 (_, "Errors Rx/Tx") => {
                     let (rx, tx) = cell.split_once('/').map_or((None, None), |(rx, tx)| (digits(rx), digits(tx)));
-                    port.lose(true, "were counted as errors on the way in", rx.unwrap_or(0));
-                    port.lose(false, "could not be sent (errors)", tx.unwrap_or(0));
+                    port.lose(true, "were counted as errors on the way in", rx);
+                    port.lose(false, "could not be sent (errors)", tx);
                 }
                 _ => {}
             }
@@ -246,6 +255,10 @@ fn pktgen(text: &str) -> Vec<Port> {
 mod tests {
     use super::*;
 
+    fn worst(port: &Port) -> Option<(u64, Option<f64>)> {
+        port.worst().map(|(loss, share)| (loss.packets, share))
+    }
+
     #[test]
     fn l2fwd_drops_on_the_way_out() {
         let text = "Port statistics ====================================\nStatistics for port 0 ------------------------------\n\
@@ -253,8 +266,8 @@ mod tests {
                     Statistics for port 1 ------------------------------\nPackets sent:                        9\nPackets received:                  100\n\
                     Packets dropped:                     0\nAggregate statistics ===============================\nTotal packets sent:                 84\n";
         let ports = read(text);
-        assert_eq!((ports[0].sent, ports[0].lost[0].1, ports[0].share(0)), (Some(75), 25, Some(0.25)));
-        assert_eq!((ports[1].received, ports[1].lost.len()), (Some(100), 0));
+        assert_eq!((ports[0].sent, worst(&ports[0])), (Some(75), Some((25, Some(0.25)))));
+        assert_eq!((ports[1].received, worst(&ports[1]), ports[1].counts_losses), (Some(100), None, true));
         assert_eq!(read(&format!("{text}{}", text.replace("75", "80")))[0].sent, Some(80), "the last screen counts");
     }
 
@@ -264,8 +277,8 @@ mod tests {
                     \x20           RX queue errors to lcore 0 0 900 0\n            RX packets:100  bytes:5 errors:0\n            TX packets:8  bytes:5 errors:0\n            TX port   packets:6 errors:2\n";
         let port = &read(text)[0];
         assert_eq!((port.name.as_str(), port.received, port.sent), ("vif0/7 tap4-1b", Some(100), Some(8)));
-        assert_eq!(port.share(0), Some(0.9));
-        assert!(port.lost[0].0.ends_with("most of those for lcore 2") && port.lost[1].1 == 2, "{port:?}");
+        assert_eq!(worst(port), Some((900, Some(0.9))));
+        assert!(port.losses[0].place.ends_with("most of those for lcore 2") && port.losses[1].packets == 2, "{port:?}");
     }
 
     #[test]
@@ -275,7 +288,10 @@ mod tests {
                     Total Rx Pkts     :   24   99\n      Tx Pkts     :   2968220   0\n";
         let ports = read(text);
         assert_eq!((ports[0].tx_pps, ports[0].rx_pps, ports[1].rx_pps), (Some(158_320), Some(1), Some(150)));
-        assert_eq!((ports[0].sent, ports[0].lost[0].1, ports[1].received), (Some(2_968_220), 7, Some(99)));
+        assert_eq!(
+            (ports[0].sent, worst(&ports[0]).map(|(lost, _)| lost), ports[1].received),
+            (Some(2_968_220), Some(7), Some(99))
+        );
         let newer =
             read("  Port:Flags        : 0:P------      Single 1:P------   Single\nPkts/s Rx         :  7   8  15\n");
         assert_eq!((newer.len(), newer[1].name.as_str(), newer[1].rx_pps), (2, "port 1", Some(8)));
@@ -287,7 +303,7 @@ mod tests {
     fn extended_counters_tell_what_was_missed() {
         let text = "###### NIC extended statistics for port 0\nrx_good_packets: 300\nrx_missed_errors: 100\nrx_errors: 0\ntx_good_packets: 7\n";
         let port = &read(text)[0];
-        assert_eq!((port.share(0), port.sent), (Some(0.25), Some(7)));
+        assert_eq!((worst(port), port.sent), (Some((100, Some(0.25))), Some(7)));
         assert_eq!(read("Packets sent: 5\nrx_missed_errors: 100\n"), []);
     }
 }

@@ -1,6 +1,6 @@
 //! The screen as lines, each as long as the terminal is wide at most.
 
-use super::{Sample, Screen, Typing};
+use super::{Prompt, Sample, Screen};
 use crate::grid::{Grid, View, fitted};
 use crate::table::wrapped;
 use analysis::flow::live::{Vcpu, Vm};
@@ -9,12 +9,12 @@ use analysis::flow::live::{Vcpu, Vm};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     pub text: String,
-    pub look: Look,
+    pub style: Style,
 }
 
 /// How a line stands out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Look {
+pub enum Style {
     Plain,
     /// Heads of columns, and the row that is selected.
     Reversed,
@@ -48,7 +48,7 @@ impl Screen {
         self.size = (width, height);
         let mut lines = if self.has_help { self.help(width) } else { self.table(width) };
         lines.truncate(height);
-        lines.resize(height, line("", Look::Plain));
+        lines.resize(height, line("", Style::Plain));
         lines.into_iter().map(|line| Line { text: fitted(&line.text, width), ..line }).collect()
     }
 
@@ -72,7 +72,7 @@ impl Screen {
         let mut grid = Grid::of(self.view, self.vcpus(), self.vm.as_deref(), width, &history);
         let sort = self.sort();
         grid.sort(sort.by, sort.is_reversed);
-        grid.keep(&self.filter);
+        grid.filter(&self.filter);
         grid
     }
 
@@ -98,22 +98,22 @@ impl Screen {
             || "the first interval is not over yet".to_owned(),
             |sample| sample.frame.head.line(sample.every),
         );
-        let mut lines = vec![line(head, Look::Plain), line(self.state(), Look::Dim)];
-        lines.push(line(format!("{:<width$}", grid.head_line(Some(self.sort().by))), Look::Reversed));
+        let mut lines = vec![line(head, Style::Plain), line(self.state(), Style::Dim)];
+        lines.push(line(format!("{:<width$}", grid.head_line(Some(self.sort().by))), Style::Reversed));
         for (at, row) in grid.rows.iter().enumerate().skip(first).take(room) {
-            let look = match (at == selected, row.is_marked) {
-                (true, _) => Look::Reversed,
-                (false, true) => Look::Bold,
-                (false, false) => Look::Plain,
+            let style = match (at == selected, row.is_marked) {
+                (true, _) => Style::Reversed,
+                (false, true) => Style::Bold,
+                (false, false) => Style::Plain,
             };
-            lines.push(line(format!("{:<width$}", grid.row_line(row)), look));
+            lines.push(line(format!("{:<width$}", grid.row_line(row)), style));
         }
         if grid.rows.is_empty() && self.sample().is_some() {
-            lines.push(line(self.nothing(), Look::Plain));
+            lines.push(line(self.nothing(), Style::Plain));
         }
-        lines.resize(ABOVE + room, line("", Look::Plain));
-        lines.push(line(self.worst(), Look::Bold));
-        lines.push(line(self.bottom(), Look::Dim));
+        lines.resize(ABOVE + room, line("", Style::Plain));
+        lines.push(line(self.worst(), Style::Bold));
+        lines.push(line(self.bottom(), Style::Dim));
         lines
     }
 
@@ -166,9 +166,9 @@ impl Screen {
 
     /// What is typed, what was wrong, or what the numbers stand on.
     fn bottom(&self) -> String {
-        match &self.typing {
-            Some(Typing::Filter(text)) => return format!("rows with: {text}_"),
-            Some(Typing::Delay(text)) => return format!("seconds of an interval: {text}_"),
+        match &self.prompt {
+            Some(Prompt::Filter(text)) => return format!("rows with: {text}_"),
+            Some(Prompt::Delay(text)) => return format!("seconds of an interval: {text}_"),
             None if !self.message.is_empty() => return self.message.clone(),
             None => {}
         }
@@ -182,7 +182,7 @@ impl Screen {
         let said = floor.iter().flat_map(|text| wrapped(text, width));
         keys.flat_map(|text| if text.is_empty() { vec![text] } else { broken(&text, width) })
             .chain(said)
-            .map(|text| line(text, Look::Plain))
+            .map(|text| line(text, Style::Plain))
             .collect()
     }
 }
@@ -192,6 +192,6 @@ fn broken(text: &str, width: usize) -> Vec<String> {
     if text.chars().count() <= width { vec![text.to_owned()] } else { wrapped(text, width) }
 }
 
-fn line(text: impl Into<String>, look: Look) -> Line {
-    Line { text: text.into(), look }
+fn line(text: impl Into<String>, style: Style) -> Line {
+    Line { text: text.into(), style }
 }

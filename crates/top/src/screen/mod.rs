@@ -10,7 +10,7 @@ mod sum;
 #[cfg(test)]
 mod tests;
 
-pub use lines::{Line, Look};
+pub use lines::{Line, Style};
 
 use super::grid::View;
 use super::observe::Frame;
@@ -43,10 +43,10 @@ pub enum Key {
 
 /// What the program has to do about a key.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Wish {
+pub enum Action {
     Quit,
     /// From now on intervals are so long.
-    Every(Duration),
+    SetInterval(Duration),
 }
 
 /// An interval that is kept.
@@ -65,7 +65,7 @@ struct Sort {
 }
 
 /// What is being typed.
-enum Typing {
+enum Prompt {
     Filter(String),
     Delay(String),
 }
@@ -83,7 +83,7 @@ pub struct Screen {
     /// Only this VM.
     vm: Option<String>,
     filter: String,
-    typing: Option<Typing>,
+    prompt: Option<Prompt>,
     has_help: bool,
     selected: usize,
     every: Duration,
@@ -105,7 +105,7 @@ impl Screen {
             sorts: BTreeMap::new(),
             vm: None,
             filter: String::new(),
-            typing: None,
+            prompt: None,
             has_help: false,
             selected: 0,
             every,
@@ -138,17 +138,17 @@ impl Screen {
     }
 
     /// Does what a key is for; what the program has to do about it is returned.
-    pub fn key(&mut self, key: Key) -> Option<Wish> {
+    pub fn key(&mut self, key: Key) -> Option<Action> {
         self.message.clear();
-        if let Some(typing) = self.typing.take() {
-            return self.typed(typing, key);
+        if let Some(prompt) = self.prompt.take() {
+            return self.typed(prompt, key);
         }
         if self.has_help {
             self.has_help = false;
-            return (key == Key::Letter('q')).then_some(Wish::Quit);
+            return (key == Key::Letter('q')).then_some(Action::Quit);
         }
         match key {
-            Key::Letter('q') => return Some(Wish::Quit),
+            Key::Letter('q') => return Some(Action::Quit),
             Key::Letter('?' | 'H') => self.has_help = true,
             Key::Letter(digit @ '1'..='4') => self.show(View::ALL[digit as usize - '1' as usize]),
             Key::Letter('<') => self.sort_beside(-1),
@@ -157,8 +157,8 @@ impl Screen {
                 let sort = self.sort();
                 self.sorts.insert(self.view.name(), Sort { is_reversed: !sort.is_reversed, ..sort });
             }
-            Key::Letter('/') => self.typing = Some(Typing::Filter(self.filter.clone())),
-            Key::Letter('d') => self.typing = Some(Typing::Delay(String::new())),
+            Key::Letter('/') => self.prompt = Some(Prompt::Filter(self.filter.clone())),
+            Key::Letter('d') => self.prompt = Some(Prompt::Delay(String::new())),
             Key::Letter('a') => self.is_since_start = !self.is_since_start,
             Key::Letter(' ') => self.behind = if self.is_paused() { None } else { Some(0) },
             Key::Left => self.step(1),
@@ -178,30 +178,30 @@ impl Screen {
     }
 
     /// What is typed ends with Enter; Escape takes it back.
-    fn typed(&mut self, mut typing: Typing, key: Key) -> Option<Wish> {
-        let (Typing::Filter(text) | Typing::Delay(text)) = &mut typing;
+    fn typed(&mut self, mut prompt: Prompt, key: Key) -> Option<Action> {
+        let (Prompt::Filter(text) | Prompt::Delay(text)) = &mut prompt;
         match key {
             Key::Letter(letter) => text.push(letter),
             Key::Backspace => drop(text.pop()),
             Key::Escape => return None,
             Key::Enter => {
-                match typing {
-                    Typing::Filter(text) => (self.filter, self.selected) = (text, 0),
-                    Typing::Delay(text) => return self.every(&text),
+                match prompt {
+                    Prompt::Filter(text) => (self.filter, self.selected) = (text, 0),
+                    Prompt::Delay(text) => return self.set_interval(&text),
                 }
                 return None;
             }
             _ => {}
         }
-        self.typing = Some(typing);
+        self.prompt = Some(prompt);
         None
     }
 
-    fn every(&mut self, text: &str) -> Option<Wish> {
+    fn set_interval(&mut self, text: &str) -> Option<Action> {
         match text.trim().parse::<f64>().ok().filter(|seconds| DELAYS_S.contains(seconds)) {
             Some(seconds) => {
                 self.every = Duration::from_secs_f64(seconds);
-                Some(Wish::Every(self.every))
+                Some(Action::SetInterval(self.every))
             }
             None => {
                 self.message = format!("an interval is {} to {} s", DELAYS_S.start(), DELAYS_S.end());
@@ -246,7 +246,7 @@ impl Screen {
     }
 
     fn sort(&self) -> Sort {
-        let first = Sort { by: self.view.first_sort(), is_reversed: false };
+        let first = Sort { by: self.view.default_sort(), is_reversed: false };
         self.sorts.get(self.view.name()).copied().unwrap_or(first)
     }
 

@@ -47,7 +47,7 @@ fn shown(screen: &mut Screen, width: usize) -> Vec<String> {
     screen.lines(width, 10).into_iter().map(|line| line.text.trim_end().to_owned()).collect()
 }
 
-fn press(screen: &mut Screen, keys: &str) -> Option<Wish> {
+fn press(screen: &mut Screen, keys: &str) -> Option<Action> {
     keys.chars().fold(None, |_, letter| screen.key(if letter == '\n' { Key::Enter } else { Key::Letter(letter) }))
 }
 
@@ -125,12 +125,12 @@ fn an_earlier_interval_stays_while_others_come_and_the_sum_has_all() {
 #[test]
 fn an_interval_is_asked_for_and_one_that_is_none_is_refused() {
     let mut screen = screen();
-    assert_eq!(press(&mut screen, "d2.5\n"), Some(Wish::Every(Duration::from_millis(2_500))));
+    assert_eq!(press(&mut screen, "d2.5\n"), Some(Action::SetInterval(Duration::from_millis(2_500))));
     assert_eq!(press(&mut screen, "d0\n"), None);
     assert_eq!(shown(&mut screen, 80)[9], "an interval is 0.2 to 60 s");
     press(&mut screen, "?");
     assert!(screen.lines(80, 30).iter().any(|line| line.text == "own cost: 3 ms"));
-    assert_eq!(press(&mut screen, "q"), Some(Wish::Quit));
+    assert_eq!(press(&mut screen, "q"), Some(Action::Quit));
     assert_eq!(
         Screen::new(Duration::from_secs(1), false, false).lines(80, 10)[0].text,
         "the first interval is not over yet"

@@ -301,3 +301,20 @@ fn a_main_loop_that_carries_packets_is_told_with_what_has_the_kernel_carry_them(
     assert_eq!(told.fix[0], "virsh edit web   # <model type='virtio'/> and <driver name='vhost'/>");
     assert!(!of("vhost").title.contains("carries"));
 }
+
+#[test]
+fn queues_of_one_cpu_are_spread_over_cpus_without_vcpus_and_come_back_as_they_were() {
+    let mut machine = used();
+    machine.cpu_use.insert(5, CpuUse { softirq: 0.95, ..CpuUse::default() });
+    machine.irqs.extend((0..3).map(|queue| host::machine::Irq {
+        number: 40 + queue,
+        name: format!("eth0-{queue}"),
+        affinity: Some(fact(set("4-7"))),
+        per_s: [(5, 9_000.0)].into(),
+        ..Default::default()
+    }));
+    let told = found("PLC-SOFTIRQ", machine).expect("PLC-SOFTIRQ");
+    let to: Vec<&str> = told.fix.iter().filter_map(|line| line.strip_prefix("echo ")?.split(' ').next()).collect();
+    assert!(to.len() == 3 && to.iter().all(|cpu| ["4", "6", "7"].contains(cpu)), "{:?}", told.fix);
+    assert!(told.undo.contains(&"echo 4-7 > /proc/irq/40/smp_affinity_list".to_owned()), "{:?}", told.undo);
+}

@@ -192,8 +192,8 @@ fn summary(models: &[Model], section: &Section, is_traced: bool) -> String {
         });
         let carried: Vec<String> = carried.collect();
         let carried = (!carried.is_empty()).then(|| format!("iperf3 measured {}. ", list(&carried)));
-        let said: String = said(models).map(|said| format!("{said} ")).collect();
-        let told = format!("{}{}{said}", of_host.unwrap_or_default(), carried.unwrap_or_default());
+        let summaries: String = summaries(models).map(|summary| format!("{summary} ")).collect();
+        let told = format!("{}{}{summaries}", of_host.unwrap_or_default(), carried.unwrap_or_default());
         return match (
             models.iter().any(|model| model.pasted) && !models.iter().any(shows_work),
             section.findings.first(),
@@ -204,7 +204,7 @@ fn summary(models: &[Model], section: &Section, is_traced: bool) -> String {
             (true, None) => in_order_now(models).unwrap_or_else(|| "What the text tells stands below.".to_owned()),
         };
     }
-    let mut sentences: Vec<String> = said(models).map(str::to_owned).collect();
+    let mut sentences: Vec<String> = summaries(models).map(str::to_owned).collect();
     match worst {
         Some(finding) => sentences.push(format!("{}.", sentence_case(&finding.title))),
         // The trace says who competes, in a sentence of its own.
@@ -236,9 +236,13 @@ fn summary(models: &[Model], section: &Section, is_traced: bool) -> String {
     sentences.join(" ")
 }
 
-/// Sentences that sum up what programs printed: so many that people read them.
-fn said(models: &[Model]) -> impl Iterator<Item = &str> {
-    models.iter().flat_map(|model| &model.machine.said).map(|said| said.value.as_str()).take(4)
+/// Programs that the answer sums up in a sentence each; the table of what was printed has the values of all.
+const MOST_SUMMARIES: usize = 4;
+
+/// Sentences that sum up what programs printed.
+fn summaries(models: &[Model]) -> impl Iterator<Item = &str> {
+    let all = models.iter().flat_map(|model| &model.machine.summaries);
+    all.map(|summary| summary.value.as_str()).take(MOST_SUMMARIES)
 }
 
 /// What was looked at where nothing is wrong, with its numbers; `None` where nothing of it was told, or where something is near a limit.

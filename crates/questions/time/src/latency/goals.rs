@@ -49,7 +49,7 @@ pub(super) fn summary(name: &str, verdicts: &[Verdicts<'_>]) -> String {
     let counts: Vec<String> =
         counts.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}")).collect();
     let counts = format!("{}: {}", many(verdicts.len() as u64, "goal"), list(&counts));
-    let head = match broke(verdicts) {
+    let head = match who_broke(verdicts) {
         Some(who) => format!("{who} budget {name} ({counts})."),
         None => format!("Budget {name}, {counts}."),
     };
@@ -60,7 +60,7 @@ pub(super) fn summary(name: &str, verdicts: &[Verdicts<'_>]) -> String {
 }
 
 /// `vCPU 0 of vm1 and 2 others broke`: who failed the first goal that was failed, the worst by name, with all others that failed one.
-fn broke(verdicts: &[Verdicts<'_>]) -> Option<String> {
+fn who_broke(verdicts: &[Verdicts<'_>]) -> Option<String> {
     let failed = verdicts.iter().flat_map(|goal| &goal.all);
     let names: Vec<String> = failed
         .filter(|judged| judged.judgement.verdict == Verdict::Fail)

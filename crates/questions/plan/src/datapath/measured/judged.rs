@@ -198,13 +198,12 @@ fn full(text: &Printed, all: &[Printed]) -> Vec<Hit> {
 fn forwarded(text: &Printed, _: &[Printed]) -> Vec<Hit> {
     let mut hits = Vec::new();
     for port in &text.forwarders {
-        let worst = (0..port.lost.len()).max_by_key(|at| port.lost[*at].1);
-        let Some((at, share)) = worst.and_then(|at| Some((at, port.share(at).filter(|share| *share >= LOST)?))) else {
+        let Some((loss, Some(share))) = port.worst() else { continue };
+        if share < LOST {
             continue;
-        };
-        let (place, lost) = &port.lost[at];
-        let title =
-            format!("{} {}: {} packets, {}, {place}", port.program, port.name, thousands(*lost), percent(share));
+        }
+        let (lost, place) = (thousands(loss.packets), &loss.place);
+        let title = format!("{} {}: {lost} packets, {}, {place}", port.program, port.name, percent(share));
         let seen = Evidence::in_table(title.clone(), "datapath.forwarders")
             .key("port", port.name.as_str())
             .key("file", text.path.as_str());

@@ -131,7 +131,7 @@ pub(super) fn tables(all: &[Printed]) -> Vec<Table> {
             traffic.push(of(text).into_iter().chain(rest).collect());
         }
         for port in &text.forwarders {
-            let worst = (0..port.lost.len()).max_by_key(|at| port.lost[*at].1);
+            let worst = port.worst();
             let rest: [Cell; 9] = [
                 port.program.into(),
                 port.name.as_str().into(),
@@ -139,9 +139,9 @@ pub(super) fn tables(all: &[Printed]) -> Vec<Table> {
                 port.sent.into(),
                 port.rx_pps.into(),
                 port.tx_pps.into(),
-                worst.map(|at| port.lost[at].1).into(),
-                worst.and_then(|at| port.share(at)).into(),
-                worst.map(|at| port.lost[at].0.clone()).into(),
+                worst.map(|(loss, _)| loss.packets).into(),
+                worst.and_then(|(_, share)| share).into(),
+                worst.map(|(loss, _)| loss.place.clone()).into(),
             ];
             forwarders.push(of(text).into_iter().chain(rest).collect());
         }

@@ -216,15 +216,14 @@ const MOST_PORTS: usize = 3;
 /// What other forwarders and generators carried: first where most was lost, else each port.
 fn of_forwarders(printed: &[Printed]) -> Option<String> {
     let mut ports: Vec<&Port> = printed.iter().flat_map(|text| &text.forwarders).collect();
-    let lost = |port: &Port| port.lost.iter().map(|(_, packets)| *packets).max().unwrap_or(0);
-    ports.sort_by_key(|port| std::cmp::Reverse(lost(port)));
+    ports.sort_by_key(|port| std::cmp::Reverse(port.worst().map(|(loss, _)| loss.packets)));
     let told: Vec<String> = ports.iter().take(MOST_PORTS).map(|port| of_port(port)).collect();
     let others = ports.len().saturating_sub(told.len());
     let rest = match others {
         0 => String::new(),
-        others => format!(" Of {} more the table tells.", many(others as u64, "port")),
+        others => format!(" {} in the table.", counted(others as u64, "more port is", "more ports are")),
     };
-    let is_clean = ports.iter().all(|port| lost(port) == 0) && ports.iter().any(|port| port.sent.is_some());
+    let is_clean = ports.iter().all(|port| port.counts_losses && port.losses.is_empty());
     let none = if is_clean { " None of them counts a lost packet." } else { "" };
     (!told.is_empty()).then(|| format!("{}{rest}{none}", told.join(" ")))
 }
@@ -238,10 +237,9 @@ fn of_port(port: &Port) -> String {
     let mut said: Vec<String> = Vec::new();
     said.extend(told(port.tx_pps, port.sent).map(|sent| format!("sent {sent}")));
     said.extend(told(port.rx_pps, port.received).map(|received| format!("received {received}")));
-    let worst = (0..port.lost.len()).max_by_key(|at| port.lost[*at].1);
-    let lost = worst.map_or(String::new(), |at| {
-        let share = port.share(at).map_or(String::new(), |share| format!(" ({})", percent(share)));
-        format!("; {}{share} {}", counted(port.lost[at].1, "packet", "packets"), port.lost[at].0)
+    let lost = port.worst().map_or(String::new(), |(loss, share)| {
+        let share = share.map_or(String::new(), |share| format!(" ({})", percent(share)));
+        format!("; {}{share} {}", counted(loss.packets, "packet", "packets"), loss.place)
     });
     format!("{} {} {}{lost}.", port.program, port.name, said.join(" and "))
 }
@@ -278,7 +276,7 @@ fn unmeasured(printed: &[Printed]) -> Option<String> {
     }
     let shown = told.iter().take(MOST_PORTS).cloned().collect::<Vec<_>>().join(", ");
     let rest = if told.len() > MOST_PORTS { " and others" } else { "" };
-    Some(format!("Receive queues are polled so: {shown}{rest}; what each takes was not measured yet."))
+    Some(format!("Receive queues are polled as follows: {shown}{rest}; their load was not measured yet."))
 }
 
 /// The receive queue that takes most of a polling thread.

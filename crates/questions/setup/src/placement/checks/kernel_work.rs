@@ -1,7 +1,8 @@
 //! Work of the host's kernel that takes CPUs or loses packets: its threads, softirqs, queues that overflow.
 
 use crate::placement::culprits::Verdict;
-use crate::placement::model::Model;
+use crate::placement::model::{Model, ROOM};
+use crate::placement::proposal::What;
 use base::number::{bytes, many, percent, thousands};
 use base::{Evidence, Severity};
 use facts::rule::Hit;
@@ -263,13 +264,40 @@ fn spread(model: &Model, mut hit: Hit, cpu: u32) -> Hit {
         hit.fix.push("systemctl enable --now irqbalance   # it spreads them by itself".to_owned());
         hit.undo.push("systemctl disable --now irqbalance".to_owned());
     }
-    let cpus = model.machine.topology.online.len().max(1);
-    let list = numbers.join(" ");
-    hit.fix.push(format!("cpu=0; for i in {list}; do echo $((cpu++ % {cpus})) > /proc/irq/$i/smp_affinity_list; done   # or by hand, one CPU each"));
-    hit.undo.push(format!("for i in {list}; do echo {cpu} > /proc/irq/$i/smp_affinity_list; done"));
+    if model.machine.domains.is_empty() {
+        let (cpus, list) = (model.machine.topology.online.len().max(1), numbers.join(" "));
+        hit.fix.push(format!(
+            "cpu=0; for i in {list}; do echo $((cpu++ % {cpus})) > /proc/irq/$i/smp_affinity_list; done   # or by hand, one CPU each"
+        ));
+        hit.undo.push(format!("for i in {list}; do echo {cpu} > /proc/irq/$i/smp_affinity_list; done"));
+        hit.nothing_to_change = true;
+        return hit;
+    }
+    // Each goes where the page sends it anyway, else to the next CPU with room that no vCPU has.
+    let has_room = |other: &u32| model.machine.cpu_use.get(other).is_none_or(|usage| usage.idle >= ROOM);
+    let room: Vec<u32> = model.spare().iter().filter(|other| *other != cpu).filter(has_room).collect();
+    let mut next = room.iter().cycle();
+    let known = hit.fix.len();
+    for irq in irqs.iter().take(MOST_SPREAD) {
+        let planned = model.proposal.part(|_, of| of.what == What::Irq(irq.number)).into_iter().next();
+        let planned = planned.map(|change| change.to).filter(|to| *to != cpu.to_string());
+        let Some(to) = planned.or_else(|| next.next().map(u32::to_string)) else { break };
+        hit.fix.push(format!("echo {to} > /proc/irq/{}/smp_affinity_list", irq.number));
+        let asked = irq.affinity.as_ref().map(|asked| asked.value.to_string());
+        hit.undo.extend(asked.map(|asked| format!("echo {asked} > /proc/irq/{}/smp_affinity_list", irq.number)));
+    }
+    if hit.fix.len() == known {
+        hit.fix.push(format!(
+            "cat /proc/irq/{}/smp_affinity_list   # no CPU without a vCPU is known to have room: one for each queue",
+            first.number
+        ));
+    }
     hit.nothing_to_change = true;
     hit
 }
+
+/// Queues that are sent elsewhere line by line: our own limit.
+const MOST_SPREAD: usize = 16;
 
 /// Share of all CPUs' time in interrupts and softirqs from which it counts: our own threshold.
 pub(in crate::placement) const INTERRUPTED_ALL: f64 = 0.2;

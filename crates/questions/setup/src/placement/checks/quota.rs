@@ -9,7 +9,7 @@ use base::shell::quoted;
 use base::{Cost, CostKind, Severity};
 use facts::rule::Hit;
 use facts::starvation::STARVED;
-use host::machine::{Quota, Thread, Throttled, own_unit};
+use host::machine::{Quota, Thread, Throttled, own_unit, quota_line};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A group that is throttled in fewer of its periods has room: our own limit.
@@ -126,7 +126,9 @@ fn lifted(subject: &str, several: bool, path: &str, quota: &Quota) -> (String, S
     let cpus = quota.cpus.value;
     if several {
         if own_unit(path).is_none() && quota.cpus.place.starts_with("sys/fs/cgroup/") {
-            return by_file(quota);
+            // A program made it by its own, and systemd knows nothing of it.
+            let place = &quota.cpus.place;
+            return (quota_line(place, None), quota_line(place, Some(cpus)));
         }
         let unit = unit(path);
         let line = |value: &str| format!("systemctl set-property --runtime {unit} CPUQuota={value}");
@@ -136,13 +138,4 @@ fn lifted(subject: &str, several: bool, path: &str, quota: &Quota) -> (String, S
     let kind = ["vcpu", "emulator", "iothread"].into_iter().find(|kind| last.starts_with(kind)).unwrap_or("global");
     let line = |quota: &str| format!("virsh schedinfo {} --live --config --set {kind}_quota={quota}", quoted(subject));
     (line("-1"), line(&format!("{:.0}   # with {kind}_period=100000", cpus * 1e5)))
-}
-
-/// The same of a group that a program made by its own, as systemd knows nothing of it: its file.
-fn by_file(quota: &Quota) -> (String, String) {
-    let (file, allowed_us) = (quoted(&format!("/{}", quota.cpus.place)).into_owned(), quota.cpus.value * 1e5);
-    match quota.cpus.place.ends_with("cpu.max") {
-        true => (format!("echo max > {file}"), format!("echo {allowed_us:.0} 100000 > {file}")),
-        false => (format!("echo -1 > {file}"), format!("echo {allowed_us:.0} > {file}   # with a period of 100000")),
-    }
 }
