@@ -16,15 +16,16 @@ unit=usr/lib/systemd/system/kvmscope-agent.service
 if compgen -G "$dist/*-slim" >/dev/null; then
     unit=
 fi
+alerts=${unit:+usr/share/kvmscope/kvmscope.rules.yml}
 # Into variables first: grep -q ends before a pipe's writer does, which pipefail takes for a failure.
 listed=$(dpkg-deb -c "$deb")
 for file in usr/bin/kvmscope usr/share/man/man1/kvmscope-report.1.gz usr/share/bash-completion/completions/kvmscope \
-    $unit usr/share/doc/kvmscope/copyright usr/share/doc/kvmscope/THIRD-PARTY.gz usr/share/doc/kvmscope/docs/use/record.md; do
+    $unit $alerts usr/share/doc/kvmscope/copyright usr/share/doc/kvmscope/THIRD-PARTY.gz usr/share/doc/kvmscope/docs/use/record.md; do
     grep -q " \./$file\$" <<<"$listed" || { echo "$deb lacks $file" >&2; exit 1; }
 done
 if rpm=$(ls "$dist"/*.rpm 2>/dev/null); then
     listed=$(rpm -qlp "$rpm")
-    for file in /usr/bin/kvmscope /usr/share/man/man1/kvmscope-report.1.gz ${unit:+/$unit} \
+    for file in /usr/bin/kvmscope /usr/share/man/man1/kvmscope-report.1.gz ${unit:+/$unit /$alerts} \
         /usr/share/doc/kvmscope/LICENSE-MIT /usr/share/doc/kvmscope/THIRD-PARTY; do
         grep -qx "$file" <<<"$listed" || { echo "$rpm lacks $file" >&2; exit 1; }
     done

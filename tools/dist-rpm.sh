@@ -55,6 +55,7 @@ cp -a $work/tree/. %{buildroot}
 $(for file in LICENSE LICENSE-MIT LICENSE-APACHE THIRD-PARTY; do echo "%license /usr/share/doc/kvmscope/$file"; done)
 $(for file in README.md CHANGELOG.md PLATFORM.md docs; do echo "%doc /usr/share/doc/kvmscope/$file"; done)
 $([ ! -d "$tree/usr/lib" ] || echo '%attr(-,root,root) /usr/lib/systemd/system/kvmscope-agent.service')
+$([ ! -d "$tree/usr/share/kvmscope" ] || echo '%attr(-,root,root) /usr/share/kvmscope')
 TEXT
 rpmbuild -bb --quiet --target x86_64 ${KVMSCOPE_PACK_FAST:+--define "_binary_payload w1.gzdio"} --define "_topdir $work/rpm" --define "_rpmdir $dist" \
     --define "_rpmfilename kvmscope-$version-1.x86_64.rpm" "$work/kvmscope.spec" >/dev/null

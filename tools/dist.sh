@@ -32,7 +32,10 @@ pack() {
     install -D -m 644 docs/screenshots/timeline.png -t "$documents/docs/screenshots"
     tools/licences.py kvmscope "kvmscope/$4" >"$documents/THIRD-PARTY"
     # The slim program has no agent.
-    [ -n "$3" ] || install -D -m 644 packaging/kvmscope-agent.service -t "$tree/usr/lib/systemd/system"
+    if [ -z "$3" ]; then
+        install -D -m 644 packaging/kvmscope-agent.service -t "$tree/usr/lib/systemd/system"
+        install -D -m 644 packaging/prometheus/kvmscope.rules.yml packaging/grafana/kvmscope.json -t "$share/kvmscope"
+    fi
     find "$tree" -type d -exec chmod 755 {} +
     find "$tree" -type f ! -name kvmscope -exec chmod 644 {} +
 

@@ -1,21 +1,6 @@
-//! `kvmscope agent`: a short recording every so often, at a bounded cost, and what all of them counted.
+//! `kvmscope agent`: the time of every vCPU as metrics, all day, and a short recording every so often.
 //!
-//! ```text
-//! record (a child) --> recording --count--> metrics --> /metrics
-//!    ^                    |  '--export (a child)--> data set
-//!    |                    '--keep--> the last N, below a size
-//!    '--- wait: as long as it takes for the cost to be below the share that was asked for
-//! ```
 //! Only the full program has it, as it listens; the slim one takes the same arguments and says how to get it.
-
-#[cfg(feature = "full")]
-mod cost;
-#[cfg(feature = "full")]
-mod keep;
-#[cfg(feature = "full")]
-mod metrics;
-#[cfg(feature = "full")]
-mod round;
 
 use crate::arguments::{JournalPlace, duration, length};
 use clap::{Args, ValueHint};
@@ -24,7 +9,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Record a few seconds every few minutes, and serve metrics
+/// Observe all vCPUs all the time, record a few seconds every few minutes, and serve metrics
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     kvmscope agent /var/lib/kvmscope\n  \
@@ -32,8 +17,9 @@ use std::time::Duration;
     kvmscope agent /var/lib/kvmscope --keep 100 --size 2G --dataset /srv/fleet\n  \
     kvmscope agent /var/lib/kvmscope --socket /run/kvmscope/metrics.sock\n  \
     kvmscope agent . --rounds 1\n\n\
-    Needs root. http://127.0.0.1:9476/metrics serves OpenMetrics: exits by level and reason, the time of vCPUs by state, what the host\n\
-    took from them, lost events, findings of the last recording, and the cost of the agent itself. If a recording costs more than --share\n\
+    Needs root. http://127.0.0.1:9476/metrics serves OpenMetrics: of each vCPU its time by state since the agent began, CPU Ready and who\n\
+    took it, exits by reason with their cost; of recordings exits by level, findings, lost events; and the cost of the agent itself. Where\n\
+    the kernel does not allow to observe exactly, CPU Ready is all there is between recordings. If a recording costs more than --share\n\
     allows, the next one is delayed. The cost of the tracepoints in the traced threads is not part of that share.\n\
     SIGTERM and Ctrl-C end it after the current recording. Exit status: 0 ended, 1 it could not start, 2 wrong usage.")]
 #[cfg_attr(not(feature = "full"), allow(dead_code, reason = "the slim program only parses them"))]
@@ -79,92 +65,25 @@ impl Agent {
         anyhow::bail!("this is the slim build, without the agent; `make full` builds the full one")
     }
 
-    /// Records and counts until a signal ends it.
+    /// Observes, records and counts until a signal ends it.
     #[cfg(feature = "full")]
     pub(crate) fn run(&self) -> anyhow::Result<Exit> {
-        use ::serve::{Exposition, Listen};
-        use anyhow::{Context, bail};
-        use process::interrupt::{Interrupt, rest};
-        use std::time::{Instant, SystemTime};
-
-        if !rustix::process::geteuid().is_root() {
-            bail!("recording needs root; run `sudo kvmscope agent {}`", self.directory.display());
-        }
-        std::fs::create_dir_all(&self.directory).with_context(|| self.directory.display().to_string())?;
-        let listen = self.socket.clone().map_or(Listen::Address(self.listen), Listen::Socket);
-        let exposition = Exposition::start(&listen)?;
-        let interrupt = Interrupt::watch()?;
-        let stop = interrupt.hold();
-        let keep = keep::Keep { directory: self.directory.clone(), most: self.keep as usize, most_bytes: self.size };
-        let mut pace = cost::Pace::new(self.every, self.share);
-        let mut cost = cost::Cost::of_this("/proc".into())?;
-        let mut metrics = metrics::Metrics::default();
-        let mut round = round::Round::new(self.seconds, &keep, self.dataset.as_deref(), &self.place)?;
-        say(&format!(
-            "recording {} every {}; metrics: {}",
-            seconds(self.seconds),
-            words(self.every),
-            exposition.place()
-        ));
-        for number in 1_u32.. {
-            let began = Instant::now();
-            let mut made = None;
-            if let Some(ahead) = keep.ahead(SystemTime::now()).first().filter(|_| number == 1) {
-                say(&format!(
-                    "{} is dated in the future: the clock was set back; it is treated as the oldest recording",
-                    base::shell::printable(&ahead.display().to_string())
-                ));
-            }
-            match round.run(number, &stop) {
-                Ok(Some(done)) => {
-                    metrics.add(&done);
-                    made = Some(done.place);
-                }
-                Ok(None) => break,
-                // The next one may succeed: a disk gets room, a tracer ends.
-                Err(error) => {
-                    process::exit::complain(&error);
-                    metrics.fail();
-                }
-            }
-            let kept = keep.prune(0, SystemTime::now(), made.as_deref()).unwrap_or_else(|error| {
-                process::exit::complain(&error);
-                keep::Kept::default()
-            });
-            let used = cost.since_last()?;
-            let every = pace.next(used);
-            if let Some(slower) = pace.changed() {
-                say(&format!(
-                    "a recording takes {} of CPU time: the next one begins after {}, so that it stays at {} of a CPU",
-                    words(used),
-                    words(slower),
-                    base::number::percent(self.share)
-                ));
-            }
-            exposition.set(metrics.text(&metrics::State { kept, every, used, share: pace.taken() }));
-            if self.rounds == Some(number) || rest(every.saturating_sub(began.elapsed()), &stop) {
-                break;
-            }
-        }
+        let listen = self.socket.clone().map_or(agent::Listen::Address(self.listen), agent::Listen::Socket);
+        let plan = agent::Plan {
+            directory: self.directory.clone(),
+            every: self.every,
+            length_ns: self.seconds,
+            share: self.share,
+            keep: self.keep as usize,
+            keep_bytes: self.size,
+            dataset: self.dataset.clone(),
+            rounds: self.rounds,
+            journal: self.place.directory().as_os_str().to_owned(),
+            listen,
+        };
+        agent::run(&plan, std::path::Path::new("/"))?;
         Ok(Exit::Answered)
     }
-}
-
-/// On stderr, where systemd keeps it; whether anybody reads it does not matter.
-#[cfg(feature = "full")]
-fn say(line: &str) {
-    use std::io::Write;
-    let _ = writeln!(std::io::stderr(), "agent: {line}");
-}
-
-#[cfg(feature = "full")]
-fn seconds(ns: u64) -> String {
-    words(Duration::from_nanos(ns))
-}
-
-#[cfg(feature = "full")]
-fn words(length: Duration) -> String {
-    base::number::duration(length.as_nanos() as f64)
 }
 
 /// `1%`, `0.5 %`: more than none, and no more than one CPU.

@@ -1,7 +1,7 @@
 //! One text at `/metrics`, for programs that collect such: what `kvmscope agent` has counted so far.
 //!
 //! ```text
-//! agent --set--> text <--GET /metrics-- Prometheus, curl      127.0.0.1:9476 or a unix socket
+//! agent <--text-- Exposition <--GET /metrics-- Prometheus, curl      127.0.0.1:9476 or a unix socket
 //! ```
 //! It is reached from this machine alone: a loopback address, or a socket whose directory decides who may.
 
@@ -17,7 +17,7 @@ use std::net::SocketAddr;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
@@ -30,9 +30,11 @@ pub enum Listen {
     Socket(PathBuf),
 }
 
+/// Writes the exposition as it is now.
+type Write = Arc<dyn Fn() -> String + Send + Sync>;
+
 /// Answers until it is dropped.
 pub struct Exposition {
-    text: Arc<RwLock<String>>,
     place: String,
     socket: Option<PathBuf>,
     runtime: Option<Runtime>,
@@ -40,13 +42,13 @@ pub struct Exposition {
 }
 
 impl Exposition {
-    /// Starts to answer with an empty exposition.
+    /// Starts to answer with what `text` is at that moment.
     ///
     /// # Errors
     /// If the address is taken, or others could reach it.
-    pub fn start(listen: &Listen) -> Result<Self, Error> {
-        let text = Arc::new(RwLock::new("# EOF\n".to_owned()));
-        let router = Router::new().route("/metrics", get(answer)).with_state(Arc::clone(&text));
+    pub fn start(listen: &Listen, text: impl Fn() -> String + Send + Sync + 'static) -> Result<Self, Error> {
+        let text: Write = Arc::new(text);
+        let router = Router::new().route("/metrics", get(answer)).with_state(text);
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let (stop, stopped) = oneshot::channel();
         let (place, socket) = match listen {
@@ -64,16 +66,11 @@ impl Exposition {
                 (format!("{}, GET /metrics", path.display()), Some(path.clone()))
             }
         };
-        Ok(Self { text, place, socket, runtime: Some(runtime), _stop: stop })
+        Ok(Self { place, socket, runtime: Some(runtime), _stop: stop })
     }
 
     pub fn place(&self) -> &str {
         &self.place
-    }
-
-    /// From now on it answers with this.
-    pub fn set(&self, text: String) {
-        *self.text.write().unwrap_or_else(PoisonError::into_inner) = text;
     }
 }
 
@@ -106,15 +103,19 @@ fn bound(runtime: &Runtime, path: &Path) -> Result<UnixListener, Error> {
     UnixListener::bind(path).map_err(refused)
 }
 
-async fn answer(State(text): State<Arc<RwLock<String>>>) -> ([(header::HeaderName, &'static str); 1], String) {
-    let text = text.read().unwrap_or_else(PoisonError::into_inner).clone();
-    ([(header::CONTENT_TYPE, MEDIA_TYPE)], text)
+async fn answer(State(text): State<Write>) -> ([(header::HeaderName, &'static str); 1], String) {
+    ([(header::CONTENT_TYPE, MEDIA_TYPE)], text())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::io::{Read, Write};
+    use std::sync::atomic::Ordering;
+
+    fn nothing() -> String {
+        "# EOF\n".to_owned()
+    }
 
     fn asked(mut stream: impl Read + Write, path: &str) -> String {
         write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
@@ -124,20 +125,21 @@ mod tests {
     }
 
     #[test]
-    fn it_answers_with_the_last_text_on_an_address_and_on_a_socket() {
+    fn it_answers_with_the_text_of_that_moment_on_an_address_and_on_a_socket() {
         let directory = tempfile::tempdir().unwrap();
         let socket = directory.path().join("metrics.sock");
-        let address = Exposition::start(&Listen::Address("127.0.0.1:0".parse().unwrap())).unwrap();
+        let asked_for = std::sync::atomic::AtomicU64::new(0);
+        let count = move || format!("kvmscope_x {}\n# EOF\n", asked_for.fetch_add(1, Ordering::Relaxed));
+        let address = Exposition::start(&Listen::Address("127.0.0.1:0".parse().unwrap()), count).unwrap();
         let port = address.place().trim_start_matches("http://127.0.0.1:").trim_end_matches("/metrics").to_owned();
         let tcp = || std::net::TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
-        assert!(asked(tcp(), "/metrics").ends_with("# EOF\n"));
-        address.set("kvmscope_x 1\n# EOF\n".to_owned());
+        assert!(asked(tcp(), "/metrics").ends_with("kvmscope_x 0\n# EOF\n"));
         let said = asked(tcp(), "/metrics");
         assert!(said.contains("application/openmetrics-text") && said.ends_with("kvmscope_x 1\n# EOF\n"), "{said}");
         assert!(asked(tcp(), "/other").starts_with("HTTP/1.1 404"));
-        let local = Exposition::start(&Listen::Socket(socket.clone())).unwrap();
+        let local = Exposition::start(&Listen::Socket(socket.clone()), nothing).unwrap();
         assert!(asked(UnixStream::connect(&socket).unwrap(), "/metrics").ends_with("# EOF\n"));
-        assert!(Exposition::start(&Listen::Socket(socket.clone())).is_err(), "somebody listens there");
+        assert!(Exposition::start(&Listen::Socket(socket.clone()), nothing).is_err(), "somebody listens there");
         drop(local);
         assert!(!socket.exists());
     }
@@ -148,12 +150,12 @@ mod tests {
         let socket = directory.path().join("metrics.sock");
         drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
         assert!(socket.exists());
-        let local = Exposition::start(&Listen::Socket(socket.clone())).unwrap();
+        let local = Exposition::start(&Listen::Socket(socket.clone()), nothing).unwrap();
         assert!(asked(UnixStream::connect(&socket).unwrap(), "/metrics").ends_with("# EOF\n"));
         drop(local);
         std::fs::write(&socket, "a file of somebody").unwrap();
-        assert!(Exposition::start(&Listen::Socket(socket.clone())).is_err());
+        assert!(Exposition::start(&Listen::Socket(socket.clone()), nothing).is_err());
         assert_eq!(std::fs::read_to_string(&socket).unwrap(), "a file of somebody");
-        assert!(Exposition::start(&Listen::Address("0.0.0.0:0".parse().unwrap())).is_err());
+        assert!(Exposition::start(&Listen::Address("0.0.0.0:0".parse().unwrap()), nothing).is_err());
     }
 }

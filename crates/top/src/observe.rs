@@ -55,6 +55,11 @@ impl Observer {
         }))
     }
 
+    /// Whether every nanosecond is told, by the fold; else no more than /proc has.
+    pub fn is_exact(&self) -> bool {
+        matches!(self.0, Source::Fold(_))
+    }
+
     /// What was since the look before, of all VMs or of the one whose process is `pid`.
     pub fn frame(&mut self, pid: Option<u32>) -> anyhow::Result<Frame> {
         match &mut self.0 {
@@ -190,6 +195,7 @@ impl Folded {
                 p99_ns: reason.cost.quantile(0.99),
                 // Longest since it began; of this interval it is known where it has grown.
                 max_ns: longest(&reason.cost, known).filter(|_| timed),
+                bins: below(&reason.cost),
             }
         };
         let mut all: Vec<Exits> = seen.reasons.iter().filter(|reason| reason.isa.is_some()).map(exits_of).collect();
@@ -221,6 +227,7 @@ impl Folded {
             userspace_exits: Some(returns),
             preemptors: self.preemptors(thread, seen),
             wakeup_p99_ns: seen.wakeups.quantile(0.99),
+            wakeups: below(&seen.wakeups),
             missed: Some(seen.missed),
         }
     }
@@ -297,6 +304,11 @@ impl Folded {
         }
         text
     }
+}
+
+/// The upper edge of each bin that is not empty, and how many are in it.
+fn below(bins: &fold::Bins) -> Vec<(u64, u64)> {
+    bins.bins().map(|(_, to_ns, count)| (to_ns, count)).collect()
 }
 
 /// What the verifier said, behind the reason.

@@ -52,6 +52,20 @@ fn samples_without_times_name_the_hog_by_their_rank() {
     assert_eq!(explained + one.sums.unexplained.total_ns, one.sums.total_ns);
 }
 
+#[test]
+fn who_made_samples_late_is_a_finding_of_both_programs_and_no_more() {
+    let findings = |given: Given| kvmscope_analysis::latency::answer(&case(given)).unwrap().unwrap().section.findings;
+    let found = findings(Given::default());
+    let [hog] = &found[..] else { panic!("interrupts and compilers took little: {found:?}") };
+    assert_eq!((hog.rule, hog.subject.as_str()), ("LAT-TASK", "L0/hog"));
+    assert!(hog.title.ends_with("without it the longest would be 173.0 us instead of 4.1 ms"), "{}", hog.title);
+    let programs: Vec<&str> =
+        hog.evidence.iter().filter_map(|one| one.what.split_once(": ").map(|(program, _)| program)).collect();
+    assert_eq!(programs, ["jitterdebugger", "cyclictest"]);
+    // What breaks goals, these say.
+    assert!(findings(with_budget()).iter().all(|finding| finding.rule != "LAT-TASK"));
+}
+
 /// The histogram of a program's samples.
 fn by_length(case: &Case, source: Source) -> Histogram {
     let section = kvmscope_analysis::latency::answer(case).unwrap().unwrap().section;

@@ -67,6 +67,9 @@ impl Narrow {
 fn vm_name(text: &str) -> Result<(i32, String), String> {
     let pair = text.split_once('=').and_then(|(tid, name)| Some((tid.parse().ok()?, name)));
     match pair {
+        Some((_, name)) if name.chars().any(char::is_control) => {
+            Err("a name has no line ends or other controls".to_owned())
+        }
         Some((tid, name)) if !name.is_empty() => Ok((tid, name.to_owned())),
         _ => Err("write the thread id of a vCPU and a name, such as 4711=web".to_owned()),
     }

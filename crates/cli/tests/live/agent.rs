@@ -1,12 +1,13 @@
 //! The agent, live: rounds that are counted, kept within their limits, and a host that is as it was however it ends.
 
 use assert_cmd::cargo::cargo_bin;
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use testing::{Workspace, cannot_record, wait_for, wait_for_value};
+use testing::{Running, Workspace, cannot_record, wait_for, wait_for_value};
 
 /// `None`, and the reason printed, where nothing can be recorded.
 fn place(test: &str) -> Option<Workspace> {
@@ -88,6 +89,61 @@ fn rounds_are_counted_and_only_the_latest_recordings_stay() {
         let report = Command::new(cargo_bin("kvmscope")).arg("report").arg(place.path().join(&name)).output().unwrap();
         assert!(matches!(report.status.code(), Some(0 | 1)), "{name}: {}", String::from_utf8_lossy(&report.stderr));
     }
+}
+
+/// What all samples of a family add up to, by their labels without `state`.
+fn sums(text: &str, family: &str) -> BTreeMap<String, f64> {
+    let mut sums = BTreeMap::new();
+    for line in text.lines().filter_map(|line| line.strip_prefix(family)?.strip_prefix('{')) {
+        let (labels, value) = line.rsplit_once("} ").unwrap_or_else(|| panic!("{line}"));
+        let kept: Vec<&str> = labels.split(',').filter(|label| !label.starts_with("state=")).collect();
+        *sums.entry(kept.join(",")).or_default() += value.parse::<f64>().unwrap();
+    }
+    sums
+}
+
+/// Between two recordings, or during one: a guest is counted from when it is met, without a hole.
+#[test]
+fn vcpus_are_counted_all_the_time_and_their_states_add_up() {
+    let Some(place) = place("agent, continuous") else { return };
+    let arguments = [".", "--every", "1h", "--seconds", "0.2", "--listen", "127.0.0.1:0"];
+    let mut child = Running(agent(place.path(), &arguments).spawn().unwrap());
+    let address = port(&mut child.0);
+    let ask = || asked(TcpStream::connect(&address).unwrap());
+    let first = ask();
+    assert!(first.trim_end().ends_with("# EOF") && first.contains("kvmscope_mode{mode="), "{first}");
+    if first.contains("mode=\"proc\"") {
+        println!("skipped: agent, continuous: nothing can be folded here");
+        return;
+    }
+    let mut bench = Command::new(cargo_bin("kvmscope"));
+    bench.args(["bench", "exits", "--no-progress", "--launches", "50", "-o"]).arg(place.path().join("bench"));
+    let bench = Running(bench.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    let text = wait_for_value("a guest that is counted twice", || {
+        let text = ask();
+        let observed = sums(&text, "kvmscope_vcpu_observed_seconds_total");
+        observed.values().any(|seconds| *seconds > 0.0).then_some(text)
+    });
+    drop(bench);
+    let (observed, states) =
+        (sums(&text, "kvmscope_vcpu_observed_seconds_total"), sums(&text, "kvmscope_vcpu_seconds_total"));
+    for (vcpu, seconds) in &observed {
+        assert!((states[vcpu] - seconds).abs() < 1e-6, "{vcpu}: {seconds} and {}", states[vcpu]);
+    }
+    let ready = sums(&text, "kvmscope_vcpu_ready_seconds_total");
+    assert_eq!(ready.keys().collect::<Vec<_>>(), observed.keys().collect::<Vec<_>>());
+    assert!(text.lines().any(|line| line.starts_with("kvmscope_vm_info{vm=")), "{text}");
+    // What recordings count has a name of its own.
+    let counted = after_rounds(1.0, ask);
+    assert!(counted.contains("# TYPE kvmscope_sampled_exits counter"), "{counted}");
+    let families = counted.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
+    let mut names: Vec<&str> = families.collect();
+    let all = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), all, "a family is told once");
+    drop(child);
+    wait_for("the kernel to let go", || fold::loaded_programs().unwrap() == 0);
 }
 
 #[test]

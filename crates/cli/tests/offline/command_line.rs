@@ -71,6 +71,7 @@ fn wrong_use_is_said_and_is_2() {
     fails(&["report", "--from", "1e3", "x"], 2, &["seconds since"]);
     fails(&["report", "--from", "2", "--to", "1", "x"], 2, &["--from must be before --to"]);
     fails(&["report", "--vm-map", "web", "x"], 2, &["4711=web"]);
+    fails(&["report", "--vm-map", "98=web\nkvmscope: all is well", "x"], 2, &["no line ends"]);
     fails(&["report", "--fail-on", "terrible", "x"], 2, &["medium"]);
     fails(&["report", "--emulated", "vmware", "x"], 2, &["bochs"]);
     fails(&["report", "--width", "10", "x"], 2, &["50"]);

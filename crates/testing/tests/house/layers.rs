@@ -35,6 +35,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("crates/lab", &["base", "host", "trace"]),
     ("crates/labs", &["base", "host", "lab", "trace"]),
     ("crates/process", &["analysis", "base", "lab", "show"]),
+    ("crates/agent", &["analysis", "base", "host", "lab", "process", "serve", "top"]),
     ("channel/ring", &[]),
     ("channel/bench", &["base", "channel", "host", "lab", "labs"]),
     (
@@ -44,6 +45,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "crates/cli",
         &[
+            "agent",
             "analysis",
             "archive",
             "base",

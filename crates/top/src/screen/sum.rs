@@ -45,6 +45,7 @@ fn add_vcpu(sum: &mut Vcpu, more: &Vcpu) {
             known.total_ns += more.total_ns;
             known.max_ns = known.max_ns.max(more.max_ns);
             (known.p50_ns, known.p90_ns, known.p99_ns) = (None, None, None);
+            known.bins.clear();
         },
     );
     sum.userspace_exits = joined(
@@ -58,6 +59,7 @@ fn add_vcpu(sum: &mut Vcpu, more: &Vcpu) {
         known.max_ns = known.max_ns.max(more.max_ns);
     });
     sum.wakeup_p99_ns = None;
+    sum.wakeups.clear();
 }
 
 fn same_taker(one: &Preemptor, other: &Preemptor) -> bool {
@@ -97,6 +99,7 @@ mod tests {
             p90_ns: Some(1),
             p99_ns: Some(1),
             max_ns,
+            bins: Vec::new(),
         };
         let vcpu = |guest_ns, ready_ns, exits| Vcpu {
             vm: "web".to_owned(),

@@ -14,6 +14,7 @@ fn vcpu(vm: &str, number: u32, ready_ns: u64) -> Vcpu {
         p90_ns: None,
         p99_ns: None,
         max_ns: Some(9_000),
+        bins: Vec::new(),
     };
     let by = Preemptor { by: "vhost-4120".to_owned(), tid: Some(4121), count: 3, total_ns: ready_ns, max_ns: None };
     Vcpu {

@@ -53,7 +53,7 @@ fn starts_as_metadata(file: &Path) -> bool {
     read.is_ok() && is_metadata(&start)
 }
 
-/// The stream files of a trace directory, sorted by name.
+/// What lies where the streams of a trace directory do, sorted by name: whoever opens it finds out whether it is a file.
 ///
 /// # Errors
 /// If the directory cannot be read.
@@ -65,7 +65,7 @@ pub(super) fn streams(directory: &Path) -> Result<Vec<PathBuf>, Error> {
         .flatten()
         .filter(|entry| {
             let name = entry.file_name();
-            name != "metadata" && !name.as_encoded_bytes().starts_with(b".") && entry.path().is_file()
+            name != "metadata" && !name.as_encoded_bytes().starts_with(b".") && !entry.path().is_dir()
         })
         .map(|entry| directory.join(entry.file_name()))
         .collect();

@@ -125,8 +125,17 @@ impl CtfTrace {
         let mut packets = Vec::new();
         self.facts.bytes += metadata.bytes;
         for path in find::streams(directory)? {
-            let file =
-                TraceFile { name: path.display().to_string(), content: Arc::new(MappedFile::open(&path)?), path };
+            let name = path.display().to_string();
+            let content = match MappedFile::open(&path) {
+                Ok(content) => Arc::new(content),
+                Err(error) => {
+                    let text = format!("{error}; this stream is skipped");
+                    let expected = "a stream that can be read".to_owned();
+                    self.facts.problems.push(Problem::at(name, None, expected, error.to_string(), 0, text));
+                    continue;
+                }
+            };
+            let file = TraceFile { path, name, content };
             let (name, number, data) = (&file.name, self.files.len(), &file.content[..]);
             self.facts.bytes += data.len() as u64;
             let kinds = &self.kinds[first_kind..];

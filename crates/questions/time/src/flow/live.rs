@@ -59,6 +59,8 @@ pub struct Vcpu {
     pub preemptors: Option<Vec<Preemptor>>,
     /// Of its wake-ups 99 % waited at most so long for a CPU.
     pub wakeup_p99_ns: Option<u64>,
+    /// How many of them waited for less than each of these, in ns, and no less than the one before.
+    pub wakeups: Vec<(u64, u64)>,
     /// How often its story had a hole; `None` where nobody would know.
     pub missed: Option<u64>,
 }
@@ -76,6 +78,8 @@ pub struct Exits {
     pub p90_ns: Option<u64>,
     pub p99_ns: Option<u64>,
     pub max_ns: Option<u64>,
+    /// How many cost less than each of these, in ns, and no less than the one before.
+    pub bins: Vec<(u64, u64)>,
 }
 
 /// Who had the CPU that a vCPU was ready for.
@@ -333,6 +337,7 @@ mod tests {
             p90_ns: Some(12),
             p99_ns: Some(16),
             max_ns: None,
+            bins: Vec::new(),
         };
         let by = Preemptor { by: "hog".to_owned(), tid: Some(9), count: 2, total_ns: 90, max_ns: Some(60) };
         let all = vec![exits("MSR", 30, 300), exits("HLT", 10, 100)];

@@ -1,8 +1,10 @@
-//! What a budget's verdicts mean: rules as data.
+//! What a budget's verdicts mean, and what made samples late: rules as data.
 
-use super::checks::{broken, unsure};
+use super::checks::{LATE_NS, LATE_SHARE, broken, late, unsure};
 use super::goals::Verdicts;
-use base::rule::Words;
+use base::FactKind;
+use base::rule::{Words, limit};
+use facts::Case;
 use facts::rule::Hit;
 
 /// A rule about the verdicts on all goals of a budget.
@@ -31,6 +33,26 @@ pub(crate) const RULES: &[Rule] = &[
     },
 ];
 
+/// A rule about samples that a trace explains.
+type OfSamples = facts::rule::Rule<fn(&Case) -> Vec<Hit>>;
+
+/// The same of these.
+pub(crate) const OF_SAMPLES: &[OfSamples] = &[OfSamples {
+    id: "LAT-TASK",
+    per: "task",
+    looks_at: "Tasks that ran while the thread of a latency test was runnable, and took most of the time of its samples and of the \
+        longest one. With a budget, LAT-GOAL says who broke it.",
+    requires: &[FactKind::Switches],
+    limits: &[
+        limit("share of the samples' time, and of the longest", LATE_SHARE, "share"),
+        limit("taken from one sample, else it is a remark", LATE_NS as f64, "ns"),
+    ],
+    why: "The thread that measures was ready, and the scheduler ran another task on its CPU. A vCPU on that CPU, or a real-time task \
+          in the guest, waits as long.",
+    source: "docs/read/latency.md, \"Who took the time of a sample\"; sched_switch (include/trace/events/sched.h, Linux 6.12)",
+    ..OfSamples::checked_by(late)
+}];
+
 pub fn words() -> Vec<Words> {
-    RULES.iter().map(Rule::words).collect()
+    RULES.iter().map(Rule::words).chain(OF_SAMPLES.iter().map(OfSamples::words)).collect()
 }

@@ -2,7 +2,7 @@
 
 use super::goals::{self, Verdicts};
 use super::measure::{Measured, measure};
-use super::rules::RULES;
+use super::rules::{OF_SAMPLES, RULES};
 use super::{figures, lacking, paths, results, summary, tables, truth};
 use base::number::{duration, percent};
 use base::{Finding, Section, Unknown, in_order};
@@ -52,7 +52,9 @@ fn findings(verdicts: &[Verdicts<'_>], case: &Case) -> Vec<Finding> {
     let level = case.ledger().host();
     let hits =
         RULES.iter().flat_map(|rule| (rule.check)(verdicts).into_iter().map(move |hit| rule.finding(hit, level)));
-    let mut findings: Vec<Finding> = hits.collect();
+    let of_samples =
+        OF_SAMPLES.iter().flat_map(|rule| (rule.check)(case).into_iter().map(move |hit| rule.finding(hit, level)));
+    let mut findings: Vec<Finding> = hits.chain(of_samples).collect();
     if let Some(emulator) = case.input().recording.emulated {
         let costs = findings.iter_mut().map(|finding| &mut finding.cost).filter(|cost| cost.value.is_some());
         costs.for_each(|cost| cost.unit = format!("{}, {}", cost.unit, goals::mark(emulator)));

@@ -6,6 +6,7 @@ use super::made::{Bits, INTEGERS, Made, packet, plain};
 use kvmscope_trace::ctf;
 use proptest::prelude::*;
 use std::fs;
+use std::process::Command;
 
 /// A metadata with everything that has a length, and a stream of a few events.
 fn rich() -> (String, Vec<u8>) {
@@ -172,6 +173,20 @@ fn files_that_are_no_streams_are_passed_over() {
     let whole = made.read();
     assert_eq!((whole.events.len(), whole.problems.len()), (12, 1));
     assert_eq!(whole.problems[0].expected, "the magic number of a packet");
+}
+
+/// Neither waits, nor fails the streams beside it, nor vanishes.
+#[test]
+fn what_is_no_file_among_streams_is_named() {
+    let (metadata, stream) = rich();
+    let made = Made::new(metadata, &[&stream]);
+    assert!(Command::new("mkfifo").arg(made.path().join("fifo")).status().unwrap().success());
+    std::os::unix::fs::symlink("nowhere", made.path().join("lost")).unwrap();
+    let whole = made.read();
+    let said: Vec<&str> = whole.problems.iter().map(|problem| problem.text.as_str()).collect();
+    assert_eq!((whole.events.len(), said.len()), (12, 2), "{said:?}");
+    assert!(said[0].ends_with("fifo: it is a FIFO, not a regular file; this stream is skipped"), "{said:?}");
+    assert!(said[1].contains("lost: No such file or directory"), "{said:?}");
 }
 
 #[test]

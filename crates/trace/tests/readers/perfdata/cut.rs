@@ -170,6 +170,7 @@ fn time_ns(line: &str) -> Option<u64> {
 fn same_as_perf_script(name: &str, file: &Path, has_stacks: bool) {
     let Some(all) = script(file, has_stacks) else { return };
     let times: Vec<u64> = all.iter().filter_map(|line| time_ns(line)).collect();
+    assert!(times.len() > 2, "{name}: perf script printed {} lines: {:?}", all.len(), all.first());
     let (first, _) = span(&*perfdata::open(file).unwrap()).unwrap();
     let times = times[times.len() / 3]..times[times.len() * 2 / 3];
     let window = Span { from_ns: times.start - first, to_ns: times.end - first };

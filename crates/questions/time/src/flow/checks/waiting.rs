@@ -192,7 +192,7 @@ fn alone(measure: &Measures<'_>, waiter: &Waiter<'_>) -> Vec<Evidence> {
     } else {
         let (of_all, all) = (waiter.waited_ns as f64 / measure.wall_ns.max(1) as f64, duration(measure.wall_ns as f64));
         waited += &format!("; that is {} of all vCPU time ({all}), with {waits}", percent(of_all));
-        over = " in all";
+        over = "over the whole recording, ";
     }
     let mut evidence = vec![waiter.seen(measure, waited, "flow.vcpus")];
     for (tid, sums) in waiter.by.iter().take(3) {
@@ -206,7 +206,7 @@ fn alone(measure: &Measures<'_>, waiter: &Waiter<'_>) -> Vec<Evidence> {
                 )
             }
             Some(tid) => format!(
-                "{} (tid {tid}) began {}, ran {ran}{over}, longest {longest}",
+                "{over}{} (tid {tid}) began {}, ran {ran}, longest {longest}",
                 measure.task_name(*tid),
                 many(sums.count, "wait")
             ),

@@ -1,9 +1,11 @@
 //! What the rules look at: verdicts become evidence, or nothing.
 
 mod broken;
+mod late;
 mod unsure;
 
 pub(crate) use broken::broken;
+pub(in crate::latency) use late::{LATE_NS, LATE_SHARE, late};
 pub(crate) use unsure::unsure;
 
 use super::goals::Verdicts;

@@ -11,21 +11,21 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// CPU time, read again and again.
-pub(super) struct Cost {
+pub(crate) struct Cost {
     proc: PathBuf,
     last: Duration,
 }
 
 impl Cost {
     /// That of this process, by the files below `proc`.
-    pub(super) fn of_this(proc: PathBuf) -> anyhow::Result<Self> {
+    pub(crate) fn of_this(proc: PathBuf) -> anyhow::Result<Self> {
         let mut cost = Self { proc, last: Duration::ZERO };
         cost.since_last()?;
         Ok(cost)
     }
 
     /// What was used since this was asked last.
-    pub(super) fn since_last(&mut self) -> anyhow::Result<Duration> {
+    pub(crate) fn since_last(&mut self) -> anyhow::Result<Duration> {
         let path = self.proc.join("self/stat");
         let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         let ticks = ticks(&text).ok_or_else(|| anyhow!("{} has no CPU times", path.display()))?;
@@ -46,7 +46,7 @@ fn ticks(stat: &str) -> Option<u64> {
 }
 
 /// How often there may be a recording.
-pub(super) struct Pace {
+pub(crate) struct Pace {
     every: Duration,
     share: f64,
     /// The share that the last round took.
@@ -57,12 +57,12 @@ pub(super) struct Pace {
 
 impl Pace {
     /// One every so often, if that takes no more than a share of a CPU.
-    pub(super) fn new(every: Duration, share: f64) -> Self {
+    pub(crate) fn new(every: Duration, share: f64) -> Self {
         Self { every, share, taken: 0.0, said: None, now: None }
     }
 
     /// From the beginning of the last one, which used so much CPU time, to that of the next.
-    pub(super) fn next(&mut self, used: Duration) -> Duration {
+    pub(crate) fn next(&mut self, used: Duration) -> Duration {
         let least = used.div_f64(self.share);
         let next = self.every.max(least);
         self.now = (least > self.every).then_some(next);
@@ -71,12 +71,12 @@ impl Pace {
     }
 
     /// The share of a CPU that the last one took, until the next.
-    pub(super) fn taken(&self) -> f64 {
+    pub(crate) fn taken(&self) -> f64 {
         self.taken
     }
 
     /// The longer time to wait, if it is half as long again as the one that was said before; then it is said.
-    pub(super) fn changed(&mut self) -> Option<Duration> {
+    pub(crate) fn changed(&mut self) -> Option<Duration> {
         let is_news = |now: &Duration| self.said.is_none_or(|said| *now > said.mul_f64(1.5));
         let news = self.now.filter(is_news)?;
         self.said = Some(news);

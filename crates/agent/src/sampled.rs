@@ -1,15 +1,14 @@
 //! What all recordings counted, as OpenMetrics.
 //!
 //! Counters begin at 0 with the agent, and grow with each recording: divide by `kvmscope_recorded_seconds_total`, not by the time that passed.
-//! Source: the OpenMetrics 1.0 text format (openmetrics.io), sections 3 to 5.
+//! Where the same is counted all the time (module counters), that has the plain names, and what was recorded is called `kvmscope_sampled_..`.
 
 use super::keep::Kept;
+use super::open_metrics::{Text, label, seconds};
 use super::round::Done;
-use ::serve::escaped;
 use analysis::facts::counted::Counted;
 use base::Histogram;
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::time::Duration;
 
 /// Upper bounds of the buckets of exits: 1, 2 and 5 of each decade from 1 us to 100 ms. Fixed, so that hosts and days add up.
@@ -34,7 +33,9 @@ const BOUNDS_NS: [u64; 16] = [
 
 /// Everything since the agent began.
 #[derive(Default)]
-pub(super) struct Metrics {
+pub(crate) struct Sampled {
+    /// The same is counted all the time, by the plain names.
+    is_beside: bool,
     counted: Counted,
     recordings: u64,
     failed: u64,
@@ -43,16 +44,24 @@ pub(super) struct Metrics {
     findings: BTreeMap<(&'static str, &'static str), u64>,
 }
 
-pub(super) struct State {
+pub(crate) struct State {
     pub kept: Kept,
     pub every: Duration,
     pub used: Duration,
     pub share: f64,
 }
 
-impl Metrics {
+impl Sampled {
+    pub(crate) fn new(is_beside: bool) -> Self {
+        Self { is_beside, ..Self::default() }
+    }
+
+    fn name(&self, plain: &str) -> String {
+        if self.is_beside { format!("kvmscope_sampled_{plain}") } else { format!("kvmscope_{plain}") }
+    }
+
     /// A round that went well.
-    pub(super) fn add(&mut self, done: &Done) {
+    pub(crate) fn add(&mut self, done: &Done) {
         self.counted.add(&done.counted);
         self.recordings += 1;
         self.exported += u64::from(done.is_exported);
@@ -64,12 +73,12 @@ impl Metrics {
     }
 
     /// One that did not.
-    pub(super) fn fail(&mut self) {
+    pub(crate) fn fail(&mut self) {
         self.failed += 1;
     }
 
-    pub(super) fn text(&self, state: &State) -> String {
-        let mut out = Out(String::new());
+    pub(crate) fn text(&self, state: &State) -> String {
+        let mut out = Text::default();
         out.counter(
             "kvmscope_recordings",
             "",
@@ -102,10 +111,15 @@ impl Metrics {
         );
         self.exits(&mut out);
         let states = self.counted.states_ns.iter().map(|(state, ns)| (label("state", state), seconds(*ns)));
-        out.counter("kvmscope_vcpu_seconds", "seconds", "Time of vCPUs by state.", &states.collect::<Vec<_>>());
+        out.counter(
+            &self.name("vcpu_seconds"),
+            "seconds",
+            "Recorded time of vCPUs by state.",
+            &states.collect::<Vec<_>>(),
+        );
         let lost = self.counted.lost_ns.iter().map(|(state, ns)| (label("state", state), seconds(*ns)));
         out.counter(
-            "kvmscope_vcpu_lost_seconds",
+            &self.name("vcpu_lost_seconds"),
             "seconds",
             "What the host took from vCPUs without being asked, by their state.",
             &lost.collect::<Vec<_>>(),
@@ -145,25 +159,19 @@ impl Metrics {
             "From the beginning of the last round to that of the next.",
             &[(String::new(), state.every.as_secs_f64())],
         );
-        out.0.push_str("# EOF\n");
         out.0
     }
 
     /// Exits by level and reason, each with its distribution.
-    fn exits(&self, out: &mut Out) {
+    fn exits(&self, out: &mut Text) {
         let key = |(level, reason): &(String, String)| format!("{},{}", label("level", level), label("reason", reason));
         let all = self.counted.exits.iter().map(|(of, count)| (key(of), *count as f64));
-        out.counter("kvmscope_exits", "", "Exits of guests by level and reason.", &all.collect::<Vec<_>>());
-        const NAME: &str = "kvmscope_exit_seconds";
-        out.head(NAME, "histogram", "seconds", "Time from exit to entry, of exits whose entry was recorded.");
+        out.counter(&self.name("exits"), "", "Recorded exits of guests by level and reason.", &all.collect::<Vec<_>>());
+        let name = self.name("exit_seconds");
+        out.head(&name, "histogram", "seconds", "Time from exit to entry, of exits whose entry was recorded.");
         for (of, histogram) in &self.counted.exits_ns {
-            let labels = key(of);
-            for (bound_ns, count) in BOUNDS_NS.iter().zip(cumulative(histogram)) {
-                let _ = writeln!(out.0, "{NAME}_bucket{{{labels},le=\"{}\"}} {count}", seconds(*bound_ns));
-            }
-            let _ = writeln!(out.0, "{NAME}_bucket{{{labels},le=\"+Inf\"}} {}", histogram.count());
-            let _ = writeln!(out.0, "{NAME}_count{{{labels}}} {}", histogram.count());
-            let _ = writeln!(out.0, "{NAME}_sum{{{labels}}} {}", seconds(histogram.sum()));
+            let below: Vec<(u64, u64)> = BOUNDS_NS.into_iter().zip(cumulative(histogram)).collect();
+            out.histogram(&name, &key(of), &below, histogram.count(), histogram.sum());
         }
     }
 }
@@ -172,44 +180,6 @@ impl Metrics {
 fn cumulative(histogram: &Histogram) -> [u64; BOUNDS_NS.len()] {
     let buckets = histogram.buckets();
     BOUNDS_NS.map(|bound_ns| buckets.iter().take_while(|(value, _)| *value <= bound_ns).map(|(_, count)| count).sum())
-}
-
-/// The text, metric by metric.
-struct Out(String);
-
-impl Out {
-    fn head(&mut self, name: &str, kind: &str, unit: &str, help: &str) {
-        let _ = writeln!(self.0, "# TYPE {name} {kind}");
-        if !unit.is_empty() {
-            let _ = writeln!(self.0, "# UNIT {name} {unit}");
-        }
-        let _ = writeln!(self.0, "# HELP {name} {help}");
-    }
-
-    fn counter(&mut self, name: &str, unit: &str, help: &str, samples: &[(String, f64)]) {
-        self.head(name, "counter", unit, help);
-        self.samples(&format!("{name}_total"), samples);
-    }
-
-    fn gauge(&mut self, name: &str, unit: &str, help: &str, samples: &[(String, f64)]) {
-        self.head(name, "gauge", unit, help);
-        self.samples(name, samples);
-    }
-
-    fn samples(&mut self, name: &str, samples: &[(String, f64)]) {
-        for (labels, value) in samples {
-            let labels = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
-            let _ = writeln!(self.0, "{name}{labels} {value}");
-        }
-    }
-}
-
-fn label(name: &str, value: &str) -> String {
-    format!("{name}=\"{}\"", escaped(value))
-}
-
-fn seconds(ns: u64) -> f64 {
-    ns as f64 / 1e9
 }
 
 #[cfg(test)]
@@ -244,7 +214,7 @@ mod tests {
 
     #[test]
     fn recordings_add_up_and_buckets_are_cumulative() {
-        let mut metrics = Metrics::default();
+        let mut metrics = Sampled::new(false);
         metrics.add(&done(&[800, 1_500, 3_000]));
         metrics.add(&done(&[40_000, 200_000_000]));
         metrics.fail();
@@ -267,6 +237,10 @@ mod tests {
         assert_eq!(of("kvmscope_vcpu_lost_seconds_total{state=\"preempted\"}"), 1.0);
         assert_eq!(of("kvmscope_findings{rule=\"FLW-PREEMPT\",severity=\"low\"}"), 1.0, "of the last one");
         assert_eq!((of("kvmscope_agent_cpu_share"), of("kvmscope_kept_bytes")), (0.005, 100.0));
-        assert!(text.ends_with("# EOF\n") && !text.contains("\n\n"));
+        assert!(text.ends_with('\n') && !text.contains("\n\n"));
+        // Beside what is counted all the time, it has a name of its own.
+        let beside = Sampled { is_beside: true, ..metrics }.text(&State { kept, every, used, share: 0.005 });
+        assert_eq!(value(&beside, "kvmscope_sampled_exits_total{level=\"L1\",reason=\"CPUID\"}"), 7.0);
+        assert!(!beside.contains("kvmscope_exits_total") && !beside.contains("kvmscope_vcpu_seconds_total"));
     }
 }

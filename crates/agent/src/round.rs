@@ -4,7 +4,6 @@
 //! journal, and a recorder that outlives a killed agent ends by itself.
 
 use super::keep::Keep;
-use crate::arguments::JournalPlace;
 use analysis::facts::counted::Counted;
 use analysis::{Answers, Case, Given};
 use anyhow::{Context, anyhow, bail};
@@ -21,7 +20,7 @@ use std::time::{Duration, SystemTime};
 /// How often is looked whether a child has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-pub(super) struct Round<'a> {
+pub(crate) struct Round<'a> {
     program: PathBuf,
     length_ns: u64,
     keep: &'a Keep,
@@ -32,9 +31,9 @@ pub(super) struct Round<'a> {
 }
 
 /// A finding: rule and severity.
-pub(super) type Found = (&'static str, &'static str);
+pub(crate) type Found = (&'static str, &'static str);
 
-pub(super) struct Done {
+pub(crate) struct Done {
     pub place: PathBuf,
     pub counted: Counted,
     pub findings: Vec<Found>,
@@ -46,22 +45,28 @@ pub(super) struct Done {
 
 impl<'a> Round<'a> {
     /// Recordings of `length_ns`, in the directory of `keep`.
-    pub(super) fn new(
+    pub(crate) fn new(
         length_ns: u64,
         keep: &'a Keep,
         dataset: Option<&'a Path>,
-        place: &JournalPlace,
+        journal: &OsString,
     ) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("the path of this program is unknown")?;
-        let journal = place.directory().as_os_str().to_owned();
-        Ok(Self { program, length_ns, keep, dataset, unexported: keep.recordings(SystemTime::now())?, journal })
+        Ok(Self {
+            program,
+            length_ns,
+            keep,
+            dataset,
+            unexported: keep.recordings(SystemTime::now())?,
+            journal: journal.clone(),
+        })
     }
 
     /// Records, counts, exports; `None` if a signal came before there was a recording.
     ///
     /// # Errors
     /// If nothing was recorded, or nothing of it could be counted. What was exported or not is no error: it is in the answer.
-    pub(super) fn run(&mut self, number: u32, stop: &AtomicBool) -> anyhow::Result<Option<Done>> {
+    pub(crate) fn run(&mut self, number: u32, stop: &AtomicBool) -> anyhow::Result<Option<Done>> {
         let now = SystemTime::now();
         // What an agent that was killed recorded last, or the data set could not take in the round before: once, before it is pruned.
         let mut unexported = std::mem::take(&mut self.unexported);

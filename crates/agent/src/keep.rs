@@ -14,21 +14,21 @@ const PREFIX: &str = "kvmscope-agent-";
 /// A time as names have it: `20261122T003138Z`.
 const TIME: &str = "DDDDDDDDTDDDDDDZ";
 
-pub(super) struct Keep {
+pub(crate) struct Keep {
     pub directory: PathBuf,
     pub most: usize,
     pub most_bytes: u64,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Kept {
+pub(crate) struct Kept {
     pub recordings: usize,
     pub bytes: u64,
 }
 
 impl Keep {
     /// Where a recording goes that begins `now`. Where the clock was set back, something may be there already.
-    pub(super) fn place(&self, now: SystemTime) -> PathBuf {
+    pub(crate) fn place(&self, now: SystemTime) -> PathBuf {
         let at =
             |seconds| self.directory.join(format!("{PREFIX}{}", Utc::of(now + Duration::from_secs(seconds)).name()));
         (0..).map(at).find(|place| place.symlink_metadata().is_err()).unwrap_or_else(|| at(0))
@@ -39,7 +39,7 @@ impl Keep {
     ///
     /// # Errors
     /// If the directory cannot be read, or one of them not be removed.
-    pub(super) fn prune(&self, coming_bytes: u64, now: SystemTime, made: Option<&Path>) -> anyhow::Result<Kept> {
+    pub(crate) fn prune(&self, coming_bytes: u64, now: SystemTime, made: Option<&Path>) -> anyhow::Result<Kept> {
         let mut all = self.all(now)?;
         all.sort_by_key(|(path, _)| made == Some(path));
         let sum = |all: &[(PathBuf, u64)]| all.iter().map(|(_, bytes)| bytes).sum::<u64>();
@@ -54,7 +54,7 @@ impl Keep {
     ///
     /// # Errors
     /// As those of [`Keep::prune`].
-    pub(super) fn make_room(&self, now: SystemTime) -> anyhow::Result<bool> {
+    pub(crate) fn make_room(&self, now: SystemTime) -> anyhow::Result<bool> {
         match self.all(now)?.first() {
             Some((oldest, _)) => remove(oldest).map(|()| true),
             None => Ok(false),
@@ -62,7 +62,7 @@ impl Keep {
     }
 
     /// Bytes of the largest one, which the next one may be as well.
-    pub(super) fn largest_bytes(&self, now: SystemTime) -> u64 {
+    pub(crate) fn largest_bytes(&self, now: SystemTime) -> u64 {
         self.all(now).map(|all| all.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0)).unwrap_or(0)
     }
 
@@ -70,12 +70,12 @@ impl Keep {
     ///
     /// # Errors
     /// If the directory cannot be read.
-    pub(super) fn recordings(&self, now: SystemTime) -> anyhow::Result<Vec<PathBuf>> {
+    pub(crate) fn recordings(&self, now: SystemTime) -> anyhow::Result<Vec<PathBuf>> {
         Ok(self.all(now)?.into_iter().map(|(path, _)| path).collect())
     }
 
     /// Names of times to come: by the clock of the host they were made later than `now`.
-    pub(super) fn ahead(&self, now: SystemTime) -> Vec<PathBuf> {
+    pub(crate) fn ahead(&self, now: SystemTime) -> Vec<PathBuf> {
         let all = self.all(now).unwrap_or_default().into_iter();
         all.map(|(path, _)| path).filter(|path| is_ahead(path, now)).collect()
     }
