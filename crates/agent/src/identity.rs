@@ -52,6 +52,10 @@ impl Identities {
             let labels = identity(vm, *pid, machine.as_ref().ok());
             self.vms.entry(vm.clone()).or_insert(labels);
         }
+        // Of one that has ended meanwhile no more is known.
+        for vm in now {
+            self.vms.entry(vm.clone()).or_insert_with(|| label("vm", vm));
+        }
     }
 
     /// The labels of a VM's identity, where it was met.

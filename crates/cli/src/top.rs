@@ -1,4 +1,4 @@
-//! `kvmscope top`: what the vCPUs of this host do right now, VM by VM.
+//! `kvmscope top`: what the vCPUs of this host do right now, VM by VM, or what those of a recording did.
 //!
 //! ```text
 //! fold, in the kernel --look, style, ..--> what was between two of them --> sections --> text, JSON, CSV
@@ -6,11 +6,11 @@
 //! ```
 //! Nothing is recorded, nothing is changed, and nothing stays when it ends, however it ends.
 
-use crate::arguments::{Answered, length};
+use crate::arguments::{Answered, Stdin, instant, length, opened};
 use crate::completed::vms;
 #[cfg(feature = "full")]
 use ::top::Screen;
-use ::top::{Frame, Observer, Options, text};
+use ::top::{Frame, Observer, Options, Replay, text};
 use anyhow::bail;
 use base::Utc;
 use base::recording::Recording;
@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 
-/// Show what the vCPUs of this host do right now
+/// Show what the vCPUs of this host do right now, or did in a recording
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     kvmscope top\n  \
@@ -35,12 +35,20 @@ use std::time::{Duration, Instant, SystemTime};
     kvmscope top --once\n  \
     kvmscope top --batch -n 5 -d 1 --width 120\n  \
     kvmscope top --once --json | jq '.sections[].tables'\n  \
-    kvmscope top --once -d 10 --csv now\n\n\
+    kvmscope top --once -d 10 --csv now\n  \
+    kvmscope top fixtures/nested-vmx-shadow-on -d 0.1 --batch\n  \
+    kvmscope top fixtures/nested-vmx-shadow-on --once -d 0.5 --at 0.5\n\n\
     On a terminal an interactive table, `?` lists its keys, q ends it; elsewhere, and with --batch, a block of text for each interval until Ctrl-C.\n\
     docs/use/live.md says what the columns mean, and what stays unknown on which host.\n\
     With root, or CAP_BPF and CAP_PERFMON, time is exact; without, no more than /proc shows.\n\
     Exit status: 0 shown, 1 nothing could be shown, 2 wrong usage.")]
 pub(crate) struct Top {
+    /// Replay this recording in place of observing this host
+    #[arg(value_name = "RECORDING", value_hint = ValueHint::AnyPath, conflicts_with_all = ["no_irq", "measure_cost", "proc_only"])]
+    recording: Option<PathBuf>,
+    /// Begin so many seconds after its first event
+    #[arg(long, value_name = "SECONDS", value_parser = instant, requires = "recording", default_value = "0")]
+    at: u64,
     /// Show one interval and exit
     #[arg(long, conflicts_with = "intervals")]
     once: bool,
@@ -78,6 +86,23 @@ pub(crate) struct Top {
     page: PageOptions,
 }
 
+/// Where intervals come from.
+enum Source {
+    /// This host, of all VMs or of the one whose process has this id.
+    Host(Observer, Option<u32>),
+    Recorded(Replay),
+}
+
+impl Source {
+    /// The next one; `None` where a recording ends.
+    fn frame(&mut self, every: Duration) -> anyhow::Result<Option<Frame>> {
+        match self {
+            Source::Host(observer, pid) => observer.frame(*pid).map(Some),
+            Source::Recorded(replay) => Ok(replay.frame(every)),
+        }
+    }
+}
+
 /// Shorter intervals show little but the look itself, longer ones nothing of now.
 const SHORTEST: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(3600);
@@ -95,12 +120,20 @@ impl Top {
     pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         let interrupt = Interrupt::watch()?;
         self.csv.as_deref().map_or(Ok(()), |directory| Staging::check_directory(directory, self.force))?;
-        let pid = self.vm.as_deref().map(|wanted| find_vm(Path::new("/proc"), wanted)).transpose()?.map(|vm| vm.pid);
-        let options = Options { interrupts: !self.no_irq, measure: self.measure_cost, proc_only: self.proc_only };
-        let mut observer = Observer::new(Path::new("/"), &options)?;
+        let stdin = Stdin::default();
+        let mut source = match &self.recording {
+            Some(path) => Source::Recorded(self.replay(path, &stdin, &interrupt)?),
+            None => {
+                let find = |wanted: &str| find_vm(Path::new("/proc"), wanted);
+                let pid = self.vm.as_deref().map(find).transpose()?.map(|vm| vm.pid);
+                let options =
+                    Options { interrupts: !self.no_irq, measure: self.measure_cost, proc_only: self.proc_only };
+                Source::Host(Observer::new(Path::new("/"), &options)?, pid)
+            }
+        };
         #[cfg(feature = "full")]
         if self.has_screen() {
-            return self.screen(&mut observer, pid, &interrupt);
+            return self.screen(&mut source, &interrupt);
         }
         let most = if self.once { Some(1) } else { self.intervals };
         let mut next = Instant::now();
@@ -109,11 +142,19 @@ impl Top {
                 break;
             }
             next += self.delay;
-            std::thread::sleep(next.saturating_duration_since(Instant::now()));
-            let frame = observer.frame(pid)?;
+            // Nobody waits for the past.
+            if self.recording.is_none() {
+                std::thread::sleep(next.saturating_duration_since(Instant::now()));
+            }
+            let Some(frame) = source.frame(self.delay)? else { break };
             self.show(&frame, number > 0, &interrupt)?;
         }
         Ok(Exit::Answered)
+    }
+
+    fn replay(&self, path: &Path, stdin: &Stdin, interrupt: &Interrupt) -> anyhow::Result<Replay> {
+        let input = analysis::open(opened(path, stdin, interrupt)?)?;
+        Replay::of(input, self.vm.clone(), Duration::from_nanos(self.at))
     }
 
     /// Whether somebody sits there who presses keys.
@@ -125,11 +166,12 @@ impl Top {
     }
 
     #[cfg(feature = "full")]
-    fn screen(&self, observer: &mut Observer, pid: Option<u32>, interrupt: &Interrupt) -> anyhow::Result<Exit> {
+    fn screen(&self, source: &mut Source, interrupt: &Interrupt) -> anyhow::Result<Exit> {
         let stop = interrupt.hold();
-        let mut screen = Screen::new(self.delay, pid.is_some(), self.page.page().ascii);
+        let mut screen = Screen::new(self.delay, self.vm.is_some(), self.page.page().ascii);
         let clock = || Utc::of(SystemTime::now()).stamp();
-        ::top::show(&mut screen, self.delay, || observer.frame(pid), clock, &stop)?;
+        let observe = |every| Ok(source.frame(every)?.map(|frame| (frame, clock())));
+        ::top::show(&mut screen, self.delay, observe, &stop)?;
         Ok(if stop.load(Ordering::Relaxed) { Exit::Interrupted } else { Exit::Answered })
     }
 

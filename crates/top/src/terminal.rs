@@ -21,15 +21,15 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Of a terminal that says nothing of its size, as one behind a serial line or a program: that of the first ones.
 const DEFAULT_SIZE: (u16, u16) = (80, 24);
 
-/// Shows intervals of `every` as `observe` gives them, with the time of their end in words from `now`, until `q`, Ctrl-C or `stop`.
+/// Shows intervals of `every` as `observe` gives them, each with the time of its end in words, until `q`, Ctrl-C or `stop`; where it gives none
+/// any more, those that were shown stay.
 ///
 /// # Errors
 /// If the terminal refuses, or `observe` does.
 pub fn show(
     screen: &mut Screen,
     mut every: Duration,
-    mut observe: impl FnMut() -> anyhow::Result<Frame>,
-    now: impl Fn() -> String,
+    mut observe: impl FnMut(Duration) -> anyhow::Result<Option<(Frame, String)>>,
     stop: &AtomicBool,
 ) -> anyhow::Result<()> {
     let _terminal = Guard::take()?;
@@ -37,7 +37,10 @@ pub fn show(
     canvas.draw(screen)?;
     while !stop.load(Ordering::Relaxed) {
         if Instant::now() >= due {
-            screen.push(observe()?, now());
+            match observe(every)? {
+                Some((frame, time)) => screen.push(frame, time),
+                None => screen.say("the recording ends here: Left and Right go through it, q ends"),
+            }
             // What a stopped program (SIGSTOP) missed is not caught up on.
             due = (due + every).max(Instant::now());
             canvas.draw(screen)?;

@@ -119,7 +119,7 @@ fn vcpus_are_counted_all_the_time_and_their_states_add_up() {
     let mut bench = Command::new(cargo_bin("kvmscope"));
     bench.args(["bench", "exits", "--no-progress", "--launches", "50", "-o"]).arg(place.path().join("bench"));
     let bench = Running(bench.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
-    let text = wait_for_value("a guest that is counted twice", || {
+    let text = wait_for_value("a guest that is counted", || {
         let text = ask();
         let observed = sums(&text, "kvmscope_vcpu_observed_seconds_total");
         observed.values().any(|seconds| *seconds > 0.0).then_some(text)

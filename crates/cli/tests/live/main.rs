@@ -8,6 +8,7 @@ mod apply;
 mod beside;
 mod check;
 mod interrupt;
+mod prometheus;
 mod record;
 mod samples;
 mod serve;

@@ -127,6 +127,11 @@ impl Screen {
         }
     }
 
+    /// A word in the last line, until the next key.
+    pub fn say(&mut self, message: &str) {
+        message.clone_into(&mut self.message);
+    }
+
     /// Whether an interval of an earlier time is looked at.
     fn is_paused(&self) -> bool {
         self.behind.is_some()
