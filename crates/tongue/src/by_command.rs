@@ -2,7 +2,7 @@
 
 use super::Speaker;
 use base::shell::quoted;
-use host::machine::{QUOTA_PERIOD_US, own_unit, quota_line, unit_of};
+use host::machine::{Container, QUOTA_PERIOD_US, own_unit, quota_line, unit_of};
 
 /// CPUs of a quota in a period of that length, as `vcpu_quota=200000` has it; none: -1, no limit.
 pub(super) fn quota_cpus(value: &str) -> Option<f64> {
@@ -23,10 +23,14 @@ impl Speaker<'_> {
     /// A line of libvirt where no manager has one: `qemu` is what QEMU has for it, `comment` what the line says of itself.
     pub(super) fn by_command(&self, line: &str, qemu: &str, comment: &str) -> String {
         let own = quoted(&self.domain.name);
+        let threads = || self.machine.threads_of(&self.domain.name);
         if let Some(said) = self.of_group(line) {
             return said;
         }
-        let threads = || self.machine.threads_of(&self.domain.name);
+        let in_container = || threads().find_map(|thread| Container::of_group(thread.time_group.as_deref()?));
+        if let Some(container) = in_container().filter(|_| line.contains("schedinfo")) {
+            return container.shown();
+        }
         let pid = threads().find_map(|thread| thread.pid).map_or("PID".to_owned(), |pid| pid.to_string());
         let said = qemu.replace("PID", &pid);
         let unit = threads().find_map(|thread| unit_of(thread.time_group.as_deref()?));
@@ -65,6 +69,12 @@ impl Speaker<'_> {
         let (path, place) = groups.collect::<Vec<_>>().into_iter().find_map(|path| Some((path, place(path)?)))?;
         let cpus = quota_cpus(value);
         let is_first = place.ends_with("cpu.shares") || place.ends_with("cpu.cfs_quota_us");
+        if let Some(container) = Container::of_group(path) {
+            return Some(match is_quota {
+                true => self.container_quota(&container, cpus),
+                false => container.weighing(value.trim().parse().ok()?, is_first),
+            });
+        }
         if let Some(unit) = own_unit(path).filter(|_| is_quota || !is_first).map(quoted) {
             return Some(match is_quota {
                 true => {
@@ -81,5 +91,20 @@ impl Speaker<'_> {
             true => quota_line(&place, cpus),
             false => format!("echo {value} > {}", quoted(&format!("/{place}"))),
         })
+    }
+
+    /// So many CPUs for a container. Docker has no word for no limit, where one was set as CPUs: all of the host's are none.
+    fn container_quota(&self, container: &Container, cpus: Option<f64>) -> String {
+        let all = || self.machine.topology.online.len() as f64;
+        let of_pod = format!("limits=cpu={}", cpus.unwrap_or(0.0));
+        let said = container.set(&format!("--cpus {}", cpus.unwrap_or_else(all)), &of_pod);
+        match (container, cpus) {
+            (Container::Pod { .. }, None) => {
+                format!("{said}   # deployment/NAME or the like that made the pod; 0: no limit")
+            }
+            (Container::Pod { .. }, Some(_)) => format!("{said}   # as it was"),
+            (Container::Engine { .. }, None) => format!("{said}   # all CPUs of the host: no limit"),
+            (Container::Engine { .. }, Some(_)) => said,
+        }
     }
 }

@@ -9,6 +9,9 @@
 
 pub mod bootloader;
 mod by_command;
+pub mod disk_limits;
+pub mod groups;
+pub mod holders;
 mod proxmox;
 
 use base::shell::quoted;

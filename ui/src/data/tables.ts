@@ -1504,7 +1504,7 @@ export const TABLES = {
     value: "text",
     from: "text",
   },
-  /** The prediction of one quantity: `low` and `likely` with dirty bits cleared as pages are sent, `high` as passes begin, `naive` without a working set; null is never. `passes` counts those before the final one; `scan`, which the others leave out, is looking for zeros. */
+  /** The prediction of one quantity: `low` and `likely` with dirty bits cleared as pages are sent, `high` as passes begin, `naive` without a working set; null is never. `passes` counts those before the final one; `scan` is looking for zeros, which `total` has where it takes longer than the first pass sends. */
   "migration.prediction": {
     what: "text",
     low: "f64",

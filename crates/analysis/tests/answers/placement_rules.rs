@@ -3,6 +3,7 @@
 mod by_hand;
 mod caches;
 mod cases;
+mod containers;
 mod culprits;
 mod devices;
 mod evidence;

@@ -191,6 +191,7 @@ impl Migrate {
             senders: self.link.map(Sender::of_link).into_iter().collect(),
             devices_s: [0.0; 2],
             setup_s: 0.0,
+            scan_bytes_per_s: None,
         })
     }
 

@@ -147,8 +147,7 @@ impl Migration {
             kept.write(path).with_context(|| path.display().to_string())?;
         }
         let guest = self.vm.as_deref().map(started).transpose()?;
-        let looked =
-            Looked { survey, scan_bytes_per_s: self.scan, compressing_channels: self.compress, guest, history };
+        let looked = Looked { survey, compressing_channels: self.compress, guest, history };
         let given = Given { budget, workload, ..Given::query(asked).with(looked) };
         let exit = self.answer(Case::new(analysis::open(recording)?, given), &interrupt)?;
         Ok(if is_broken && exit == Exit::Answered { Exit::FailOn } else { exit })
@@ -256,6 +255,7 @@ impl Migration {
             senders,
             devices_s: [self.devices; 2],
             setup_s: self.setup,
+            scan_bytes_per_s: self.scan,
         })
     }
 }

@@ -50,7 +50,11 @@ fn what_never_ends_has_a_finding_with_each_way_out() {
     assert!(never["tables"]["prediction"]["rows"][0][1].is_null(), "never is null, not 0");
     assert_eq!(never["findings"][0]["rule"], "MIG-NEVER");
     let fix = never["findings"][0]["fix"].to_string();
-    assert!(fix.contains("migrate-setmaxdowntime DOMAIN 337") && fix.contains("--auto-converge"), "{fix}");
+    let place = |what: &str| fix.find(what).unwrap();
+    assert!(
+        place("setspeed") < place("--auto-converge") && place("--postcopy-after-precopy") < place("setmaxdowntime")
+    );
+    assert!(fix.contains("migrate-setmaxdowntime DOMAIN 337") && fix.contains("undo: 50"), "{fix}");
     let ways = never["tables"]["ways_out"]["rows"].as_array().unwrap();
     let value = |change: &str| ways.iter().find(|row| row[0] == change).unwrap()[1].as_f64().unwrap();
     assert!((value("downtime_limit") - 336.2e6).abs() < 0.05e6);

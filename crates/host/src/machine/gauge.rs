@@ -37,6 +37,44 @@ pub struct DiskMove {
     pub limit_bytes_per_s: Option<Fact<f64>>,
 }
 
+/// A limit of what a group may do on a disk, and what it did.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DiskLimit {
+    /// The group, by its path.
+    pub group: String,
+    /// `8:16` as the limit names it, and `sdb` where that is known.
+    pub number: String,
+    pub disk: Option<String>,
+    pub kind: DiskLimitKind,
+    /// Bytes or requests in a second.
+    pub most: u64,
+    pub did: f64,
+    pub place: String,
+}
+
+/// What a group is limited in (Documentation/admin-guide/cgroup-v2.rst, io.max, Linux 6.12).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DiskLimitKind {
+    ReadBytes,
+    WrittenBytes,
+    Reads,
+    Writes,
+}
+
+impl DiskLimitKind {
+    pub(crate) const ALL: [Self; 4] = [Self::ReadBytes, Self::WrittenBytes, Self::Reads, Self::Writes];
+
+    /// Its key in `io.max`.
+    pub fn key(self) -> &'static str {
+        ["rbps", "wbps", "riops", "wiops"][self as usize]
+    }
+
+    /// The counter in `io.stat` that it limits.
+    pub(crate) fn counter(self) -> &'static str {
+        ["rbytes", "wbytes", "rios", "wios"][self as usize]
+    }
+}
+
 /// What [`Quoted`] values are called that `virsh list` has: the state of each VM.
 pub(crate) const LISTED: &str = "virsh list";
 
@@ -46,6 +84,12 @@ pub enum GaugeKind {
     MemoryTotal,
     MemoryAvailable,
     SwapUsed,
+    /// Memory of files without a disk (tmpfs, System V, memfd), among which memory of guests may be.
+    SharedMemory,
+    /// Memory of the kernel's own objects that it cannot give back.
+    KernelObjects,
+    /// What ZFS keeps of its disks in memory.
+    ZfsCache,
     SwappedIn,
     SwappedOut,
     /// Page faults that waited for a disk.
@@ -94,6 +138,9 @@ impl GaugeKind {
             GaugeKind::MemoryTotal => ("memory", "B"),
             GaugeKind::MemoryAvailable => ("memory available", "B"),
             GaugeKind::SwapUsed => ("swap used", "B"),
+            GaugeKind::SharedMemory => ("memory of files without a disk", "B"),
+            GaugeKind::KernelObjects => ("memory of the kernel's objects that it keeps", "B"),
+            GaugeKind::ZfsCache => ("memory that ZFS caches with", "B"),
             GaugeKind::SwappedIn => ("swapped in", "B/s"),
             GaugeKind::SwappedOut => ("swapped out", "B/s"),
             GaugeKind::MajorFaults => ("page faults that waited for a disk", "1/s"),

@@ -10,6 +10,7 @@
 
 pub(crate) mod command_line;
 mod complaint;
+mod containers;
 mod devices;
 mod domain;
 mod domain_xml;
@@ -29,11 +30,12 @@ pub(crate) mod xml_bounds;
 pub use command_line::NAMED_OR_HOST_MODEL;
 pub(crate) use command_line::domain_of;
 pub use complaint::{COMPLAINTS, Complaint, ComplaintKind};
+pub use containers::Container;
 pub use devices::{Cgroup, Channel, Irq, Nic, NicKind, Quota, Steering, Throttled, Throughput};
 pub use domain::{Balloon, Disk, Domain, GuestCell, GuestTopology, Interface, Nova};
 pub use domain_xml::{Element, domains_of};
 pub(crate) use gauge::LISTED;
-pub use gauge::{DiskMove, Gauge, GaugeKind, Quoted};
+pub use gauge::{DiskLimit, DiskLimitKind, DiskMove, Gauge, GaugeKind, Quoted};
 pub use groups::{Parting, QUOTA_PERIOD_US, is_within_group, own_unit, parted, quota_line, unit_of};
 pub use guest_counters::guest_counters;
 pub use manager::Manager;

@@ -1,7 +1,7 @@
 //! The words for a machine whose threads have places.
 
 use super::{
-    Cgroup, Channel, Complaint, DiskMove, Domain, Gauge, Interface, Irq, LISTED, Nic, Quota, Quoted, Switch,
+    Cgroup, Channel, Complaint, DiskLimit, DiskMove, Domain, Gauge, Interface, Irq, LISTED, Nic, Quota, Quoted, Switch,
     Throughput, Topology,
 };
 use crate::processor::Vendor;
@@ -74,6 +74,8 @@ pub struct Machine {
     pub vhost_net: Option<Fact<bool>>,
     /// What the host says of itself as a whole besides its CPUs, in the order of the texts.
     pub gauges: Vec<Gauge>,
+    /// Limits of disks that groups of VMs have, with what these did.
+    pub disk_limits: Vec<DiskLimit>,
     /// Disks that are copied to another node.
     pub disk_moves: Vec<DiskMove>,
     /// Values that no question uses, in the order of the texts.

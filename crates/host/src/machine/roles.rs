@@ -57,21 +57,28 @@ pub(crate) fn small_monitor(command: &str) -> Option<&'static str> {
     SMALL.into_iter().find(|known| program.starts_with(*known))
 }
 
-/// Firecracker's `--id web`; of Cloud Hypervisor the socket, `--api-socket /run/web.sock`, or the folder of one that is called after it alone.
+/// Folders in which anybody's sockets lie: none is called after a VM.
+const SHARED_FOLDERS: [&str; 6] = ["run", "tmp", "var", "lib", "sockets", "root"];
+
+/// Firecracker's `--id web`; else the socket, `--api-socket /run/web.sock`, or the folder of one that is called after its program alone.
 fn small_vm_named_in(command: &str) -> Option<String> {
     let behind = |option: &str| {
         let (_, rest) = command.split_once(option)?;
-        rest.trim_start_matches([' ', '=']).split_whitespace().next().filter(|word| !word.starts_with('-'))
+        let rest = rest.strip_prefix([' ', '='])?;
+        rest.split_whitespace().next().filter(|word| !word.starts_with('-'))
     };
     if let Some(id) = behind(" --id").or_else(|| behind(" --name")) {
         return Some(id.to_owned());
     }
-    let socket = behind(" --api-socket")?.trim_start_matches("path=");
+    let sockets = [" --api-socket", " --api-sock", " --socket", " -s"];
+    let socket = sockets.into_iter().find_map(behind)?.trim_start_matches("path=");
     let (folder, file) = socket.rsplit_once('/').unwrap_or(("", socket));
     let stem = file.split('.').next().unwrap_or_default();
     let is_anybodys = stem.ends_with("api") || SMALL.contains(&stem);
     let name = if is_anybodys { folder.rsplit('/').next().unwrap_or_default() } else { stem };
-    (!name.is_empty()).then(|| name.to_owned())
+    let is_shared = SHARED_FOLDERS.contains(&name) || SMALL.contains(&name) || folder.starts_with("/run/user/");
+    let is_none = name.is_empty() || is_anybodys && is_shared;
+    (!is_none).then(|| name.to_owned())
 }
 
 /// The VM's name in the command line of its process: QEMU's `-name guest=web,debug-threads=on` or `-name web`, Firecracker's `--id web`, the socket
@@ -126,9 +133,14 @@ mod tests {
             "/usr/bin/firecracker --id web --api-sock /run/firecracker.socket",
             "cloud-hypervisor --api-socket /run/chv/web.sock --cpus boot=4",
             "/opt/kata/bin/cloud-hypervisor --api-socket path=/run/vc/vm/web/clh-api.sock",
+            "firecracker --api-sock /run/fc/web.socket --config-file web.json",
+            "crosvm run --cpus 2 -s /run/vm/web/crosvm.sock vmlinux",
         ] {
             assert_eq!(vm_named_in(command).as_deref(), Some("web"), "{command}");
         }
         assert_eq!(vm_named_in("firecracker --no-api"), None);
+        for socket in ["/run/firecracker.socket", "/run/user/1000/fc/api.sock", "/run/firecracker/firecracker.sock"] {
+            assert_eq!(vm_named_in(&format!("firecracker --api-sock {socket}")), None, "a folder of all VMs: {socket}");
+        }
     }
 }

@@ -10,8 +10,10 @@
 //! Placements are there to choose from, so they may differ from findings and from each other; what is counted on other CPUs is none.
 
 use base::shell::quoted;
+use facts::rule::Hit;
 use host::Machine;
 use host::machine::{Role, Thread, is_within_group};
+use tongue::groups::Typed;
 
 /// What a command sets.
 #[derive(Debug, Clone, PartialEq)]
@@ -224,4 +226,11 @@ fn group_of(machine: &Machine, unit: &str) -> Option<String> {
             .find(|group| group.rsplit('/').next().is_some_and(|name| quoted(name) == unit))
             .map(str::to_owned)
     })
+}
+
+/// The hit with what is typed for a group.
+pub(crate) fn typed(hit: &mut Hit, typed: Typed) {
+    hit.first.extend(typed.first);
+    hit.fix.extend(typed.fix);
+    hit.undo.extend(typed.undo);
 }

@@ -153,7 +153,12 @@ fn steal_that_explains_a_wait_has_the_victims() {
     let found = first(stolen(0.3, 0.3));
     assert_eq!((found.rule, found.severity), ("PLC-BED", Severity::High));
     assert!(evidence(&found).contains("the hypervisor took time away (steal) on CPU 0"), "{}", evidence(&found));
-    assert_eq!(first(stolen(0.3, 0.0)).severity, Severity::Medium, "no thread is starved by it");
+    assert_eq!(first(stolen(0.1, 0.0)).severity, Severity::Medium, "no thread is starved by it");
+    assert_eq!(
+        first(stolen(0.3, 0.0)).severity,
+        Severity::High,
+        "all CPUs together lose 2.4: none is stolen that nobody wants"
+    );
     clean(stolen(0.02, 0.0), "little");
 }
 

@@ -30,7 +30,7 @@ const SHORTEST_SPAN_NS: u64 = 500_000_000;
 const SETTINGS: &[&str] = &[
     "proc/cmdline",
     "proc/irq/default_smp_affinity",
-    "sys/devices/system/cpu/cpu*/cpufreq/{scaling_governor,scaling_cur_freq,scaling_max_freq,cpuinfo_max_freq,base_frequency}",
+    "sys/devices/system/cpu/cpu*/cpufreq/{scaling_governor,scaling_cur_freq,scaling_max_freq,cpuinfo_max_freq,base_frequency,energy_performance_preference}",
     "sys/devices/system/cpu/intel_pstate/{max_perf_pct,no_turbo}",
     "sys/devices/system/cpu/{cpufreq/boost,present,smt/control}",
     "sys/devices/system/cpu/cpu*/cpu_capacity",
@@ -40,13 +40,14 @@ const SETTINGS: &[&str] = &[
     "sys/kernel/mm/transparent_hugepage/{enabled,defrag}",
     "sys/kernel/mm/transparent_hugepage/khugepaged/{scan_sleep_millisecs,pages_to_scan}",
     "sys/module/kvm_intel/parameters/ple_gap",
-    "sys/module/kvm/parameters/{halt_poll_ns,kvmclock_periodic_sync}",
+    "sys/module/kvm/parameters/{halt_poll_ns,kvmclock_periodic_sync,nx_huge_pages_recovery_ratio,nx_huge_pages_recovery_period_ms}",
+    "sys/module/zfs/parameters/zfs_arc_max",
     "sys/block/*/queue/{rotational,read_ahead_kb}",
     "sys/class/thermal/cooling_device*/{type,cur_state}",
 ];
 
 /// The same below `proc/sys`, which sosreports have as `sysctl -a` prints it.
-const SYSCTLS: &str = "vm.swappiness vm.stat_interval vm.zone_reclaim_mode vm.min_free_kbytes vm.watermark_scale_factor net.core.somaxconn net.core.busy_poll net.core.busy_read \
+const SYSCTLS: &str = "vm.swappiness vm.stat_interval vm.zone_reclaim_mode vm.min_free_kbytes vm.watermark_scale_factor vm.compaction_proactiveness net.core.somaxconn net.core.busy_poll net.core.busy_read \
     kernel.numa_balancing kernel.nmi_watchdog kernel.timer_migration kernel.sched_rt_runtime_us kernel.sched_rt_period_us";
 
 /// Where Open vSwitch keeps its database.
@@ -140,6 +141,7 @@ impl Machine {
         if !machine.domains.is_empty() {
             machine.gauges.extend(strain::gauges(&samples));
             machine.gauges.extend(strain::limited(&samples, &machine));
+            machine.disk_limits = strain::limited_disks(&samples, &machine);
             holders::add(last, &mut machine);
         }
         sysctls(last, &mut machine);

@@ -5,7 +5,7 @@
 
 use super::Samples;
 use super::cgroups::above;
-use crate::machine::{Gauge, GaugeKind, Machine};
+use crate::machine::{DiskLimit, DiskLimitKind, Gauge, GaugeKind, Machine};
 use std::collections::BTreeMap;
 
 /// A page, in which the kernel counts what is swapped, on x86.
@@ -39,8 +39,20 @@ fn memory(samples: &Samples<'_>) -> Vec<Gauge> {
         (GaugeKind::MemoryTotal, bytes("MemTotal")),
         (GaugeKind::MemoryAvailable, bytes("MemAvailable")),
         (GaugeKind::SwapUsed, used()),
+        (GaugeKind::SharedMemory, bytes("Shmem")),
+        (GaugeKind::KernelObjects, bytes("SUnreclaim")),
     ];
-    told.into_iter().filter_map(|(kind, value)| Some(gauge(kind, String::new(), value?, PATH))).collect()
+    let told = told.into_iter().filter_map(|(kind, value)| Some(gauge(kind, String::new(), value?, PATH)));
+    told.chain(zfs_cache(samples)).collect()
+}
+
+/// The size of ZFS's cache, which `MemAvailable` does not count (arcstats, `size`, OpenZFS 2.2).
+fn zfs_cache(samples: &Samples<'_>) -> Option<Gauge> {
+    const PATH: &str = "proc/spl/kstat/zfs/arcstats";
+    let text = samples.last.read(PATH)?;
+    let row =
+        text.lines().find_map(|line| line.strip_prefix("size ")?.split_whitespace().nth(1)?.parse::<f64>().ok())?;
+    Some(gauge(GaugeKind::ZfsCache, String::new(), row, PATH))
 }
 
 /// What KVM polled for all VMs together, whether a vCPU woke meanwhile or not (Documentation/virt/kvm/halt-polling.rst, Linux 6.12).
@@ -143,6 +155,49 @@ pub(super) fn limited(samples: &Samples<'_>, machine: &Machine) -> Vec<Gauge> {
         }
     }
     gauges
+}
+
+/// Limits of disks of the groups of VMs, with what these did there between two samples.
+pub(super) fn limited_disks(samples: &Samples<'_>, machine: &Machine) -> Vec<DiskLimit> {
+    let text = samples.last.read("proc/diskstats").unwrap_or_default();
+    let row = |line: &str| {
+        let mut words = line.split_whitespace().map(str::to_owned);
+        Some((format!("{}:{}", words.next()?, words.next()?), words.next()?))
+    };
+    let disks: BTreeMap<String, String> = text.lines().filter_map(row).collect();
+    let mut limits = Vec::new();
+    for path in above(machine, |thread| thread.time_group.as_deref().filter(|_| thread.vm.is_some())) {
+        let of = |file: &str| format!("sys/fs/cgroup{path}/{file}");
+        let (place, stat) = (of("io.max"), of("io.stat"));
+        let (Some(told), Some((before, after, span_ns))) = (samples.last.read(&place), samples.both(&stat)) else {
+            continue;
+        };
+        for (number, values) in told.lines().filter_map(|line| line.split_once(' ')) {
+            let value = |text: &str, key: &str| {
+                text.split_whitespace().find_map(|word| word.strip_prefix(key)?.strip_prefix('=')?.parse::<u64>().ok())
+            };
+            let counted = |text: &str, key: &str| {
+                value(text.lines().find_map(|line| line.strip_prefix(number)?.strip_prefix(' '))?, key)
+            };
+            limits.extend(DiskLimitKind::ALL.into_iter().filter_map(|kind| {
+                let most = value(values, kind.key())?;
+                let more =
+                    counted(&after, kind.counter())?.checked_sub(counted(&before, kind.counter()).unwrap_or(0))?;
+                let disk = disks.get(number).cloned();
+                let did = more as f64 * 1e9 / span_ns as f64;
+                Some(DiskLimit {
+                    group: path.to_owned(),
+                    number: number.to_owned(),
+                    disk,
+                    kind,
+                    most,
+                    did,
+                    place: place.clone(),
+                })
+            }));
+        }
+    }
+    limits
 }
 
 /// Of the time between two samples, where both tell it; else the average of the last ten seconds.

@@ -18,7 +18,8 @@ const NOTABLE: f64 = 0.05;
 pub(super) fn threads(samples: &Samples<'_>, machine: &mut Machine) {
     let snapshot = samples.last;
     let vms = vm_processes(snapshot).vms;
-    let names = told_apart(vms.iter().map(|process| (process.pid, process.name())).collect());
+    let number = |pid: i32| numbered(&snapshot.read(&format!("proc/{pid}/cmdline"))?);
+    let names = told_apart(vms.iter().map(|process| (process.pid, process.name())).collect(), &number);
     let processes = snapshot.names("proc").into_iter().filter_map(|name| name.parse::<i32>().ok());
     for pid in processes {
         let vm = names.get(&pid).cloned();
@@ -63,13 +64,23 @@ pub(super) fn threads(samples: &Samples<'_>, machine: &mut Machine) {
     }
 }
 
-/// Names of VMs by their processes; those that several have get their process's number, as elsewhere: Proxmox allows it.
-fn told_apart(mut names: BTreeMap<i32, String>) -> BTreeMap<i32, String> {
+/// The number by which Proxmox knows a VM, `-id 101` of its command.
+fn numbered(command: &str) -> Option<u32> {
+    let mut words = command.split('\0');
+    words.find(|word| *word == "-id")?;
+    words.next()?.parse().ok()
+}
+
+/// Names of VMs by their processes; those that several have get their `number`, else their process's: Proxmox allows it.
+fn told_apart(mut names: BTreeMap<i32, String>, number: &dyn Fn(i32) -> Option<u32>) -> BTreeMap<i32, String> {
     let mut counts: BTreeMap<String, u32> = BTreeMap::new();
     names.values().for_each(|name| *counts.entry(name.clone()).or_default() += 1);
     for (pid, name) in &mut names {
         if counts.get(name.as_str()).is_some_and(|count| *count > 1) {
-            *name = format!("{name}-{pid}");
+            *name = match number(*pid) {
+                Some(number) => format!("{name}-{number}"),
+                None => format!("{name}-{pid}"),
+            };
         }
     }
     names
@@ -153,7 +164,12 @@ mod tests {
     #[test]
     fn two_vms_of_one_name_stay_two() {
         let names = [(101, "web"), (201, "web"), (301, "db")].map(|(pid, name)| (pid, name.to_owned()));
-        let told: Vec<String> = told_apart(names.into()).into_values().collect();
-        assert_eq!(told, ["web-101", "web-201", "db"]);
+        let told =
+            |number: &dyn Fn(i32) -> Option<u32>| told_apart(names.clone().into(), number).into_values().collect();
+        let by_process: Vec<String> = told(&|_| None);
+        assert_eq!(by_process, ["web-101", "web-201", "db"]);
+        let by_number: Vec<String> =
+            told(&|pid| (pid == 201).then(|| numbered("/usr/bin/kvm\0-id\x00402\0-name\0web"))?);
+        assert_eq!(by_number, ["web-101", "web-402", "db"], "people know it by this number");
     }
 }

@@ -1,5 +1,6 @@
 //! What the rules see.
 
+use super::model::methods::Throttled;
 use super::model::working_set::WorkingSet;
 use super::rules::{LINK_IN_USE, Planned};
 use base::number::{bytes, counted, duration, percent};
@@ -29,18 +30,27 @@ pub(super) fn never(Planned { asked, said }: Planned<'_>) -> Option<Hit> {
     hit.cost =
         Cost::of(CostKind::Modelled, said.fixed_point_s * 1e9, "ns of dark time, at the least limit that ends it");
     // Rounded up: a little less would not do.
-    hit.fix = vec![
-        format!("virsh migrate-setmaxdowntime DOMAIN {:.0}   # or", (ways.limit_s * 1e3).floor() + 1.0),
-        format!("virsh migrate-setspeed DOMAIN {:.0}   # MiB/s, if the link is fast enough; or", (ways.bytes_per_s / MIB).floor() + 1.0),
-        "virsh migrate --live --postcopy DOMAIN DESTINATION   # the guest then waits for pages: a failure of either host loses it"
-            .to_owned(),
-    ];
-    hit.fix.extend(ways.throttle.map(|throttle| {
+    hit.fix = vec![format!(
+        "virsh migrate-setspeed DOMAIN {:.0}   # MiB/s, where the link carries that: first virsh migrate-getspeed DOMAIN; price: the link; undo: what that said",
+        (ways.bytes_per_s / MIB).floor() + 1.0
+    )];
+    // QEMU takes time in steps: more than the least that is enough.
+    let throttled = Throttled::of(&asked.setting, asked.even()[1]);
+    hit.fix.extend(throttled.course.total_s().zip(ways.throttle).map(|(_, enough)| {
         format!(
-            "virsh migrate --live --auto-converge DOMAIN DESTINATION   # takes {} of the guest's time",
-            percent(throttle)
+            "virsh migrate --live --auto-converge DOMAIN DESTINATION   # price: {} of the guest's time would do, QEMU's steps go up to {}; where one runs, virsh domjobabort DOMAIN first",
+            percent(enough),
+            percent(throttled.most)
         )
     }));
+    hit.fix.extend([
+        "virsh migrate --live --postcopy --postcopy-after-precopy DOMAIN DESTINATION   # goes over after one pass; price: the guest waits for pages, and a failure of either host or of the link loses it; no VFIO, no undo".to_owned(),
+        format!(
+            "virsh migrate-setmaxdowntime DOMAIN {:.0}   # last, while it runs: price: the guest is dark for so long; undo: {:.0}",
+            (ways.limit_s * 1e3).floor() + 1.0,
+            asked.setting.limit_s * 1e3
+        ),
+    ]);
     Some(hit)
 }
 

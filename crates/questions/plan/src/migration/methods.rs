@@ -2,7 +2,7 @@
 
 use super::memory::Looked;
 use super::model::methods::{Postcopy, Throttled};
-use super::model::passes::Setting;
+use super::model::passes::{Course, Setting};
 use super::predict::{Asked, Prediction};
 use base::method::Method;
 use base::number::{counted, duration, percent};
@@ -61,11 +61,13 @@ fn precopy(said: &Prediction) -> Way {
 fn postcopy(asked: &Asked, said: &Prediction) -> Way {
     let most = Postcopy::of(&asked.setting, &said.at_sync);
     let least = Postcopy::of(&asked.setting, &said.middle);
+    let soonest = Course::cleared_at_sync(&asked.setting, asked.even()[0]);
+    let soonest_s = Postcopy::of(&asked.setting, &soonest).total_s;
     let [least_s, most_s] = asked.devices_s.map(|devices_s| devices_s + asked.setup_s);
     let pages = counted(most.pages.ceil() as u64, "page", "pages");
     Way {
         method: Method::Postcopy,
-        low_s: Some(least.total_s.min(most.total_s) + least_s),
+        low_s: Some(least.total_s.min(most.total_s).min(soonest_s) + least_s),
         high_s: Some(most.total_s + most_s),
         dark_s: Some(asked.devices_s[1]),
         // Each page that it lacks is waited for once at most.
@@ -75,7 +77,7 @@ fn postcopy(asked: &Asked, said: &Prediction) -> Way {
 }
 
 fn auto_converge(asked: &Asked, said: &Prediction) -> Way {
-    let throttled = Throttled::of(&asked.setting);
+    let throttled = Throttled::of(&asked.setting, asked.even()[1]);
     let dark_s = throttled.course.last_s().map(|_| asked.setting.limit_s + asked.devices_s[1]);
     let total_s = throttled.course.total_s().map(|total_s| total_s + asked.setup_s + asked.devices_s[1]);
     Way {

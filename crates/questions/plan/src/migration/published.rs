@@ -10,9 +10,11 @@ use base::number::percent;
 use facts::published::{MigrationQuantity, MigrationTime, migrations};
 use facts::validation::{Band, Comparison, Worth, chapter};
 
+/// The one that gave the most that one core looks at in a second.
+const GAVE_SCAN: &str = "kvm4nfv.total.idle.after";
 const GIB: f64 = 1_073_741_824.0;
 
-/// The time until a guest that writes nothing runs on the target, if so much of it is zeros.
+/// The least time until a guest that writes nothing runs on the target, if so much of it is zeros.
 fn total_ms(record: &MigrationTime, zero_share: f64) -> Option<f64> {
     let bytes_per_s = record.link_gbps * 1e9 / 8.0;
     let setting = Setting {
@@ -29,8 +31,9 @@ fn total_ms(record: &MigrationTime, zero_share: f64) -> Option<f64> {
         senders: Vec::new(),
         devices_s: [0.0; 2],
         setup_s: 0.0,
+        scan_bytes_per_s: None,
     };
-    Some(Prediction::of(&asked).total_s.likely? * 1e3)
+    Some(Prediction::of(&asked).total_s.low? * 1e3)
 }
 
 /// What of the guest must have been zeros, as the port carries no more in the time that was published.
@@ -46,7 +49,11 @@ fn comparison(record: &'static MigrationTime) -> Comparison {
             let ends = total_ms(record, 1.0).zip(total_ms(record, 0.0));
             let least = percent(least_zero_share(record));
             let note = format!("the port carries no more: at least {least} of the guest were zeros");
-            (ends.map(|(low, high)| Band { low, likely: high, high }), Worth::Held, note)
+            (
+                ends.map(|(low, high)| Band { low, likely: high, high }),
+                if id == GAVE_SCAN { Worth::Fitted } else { Worth::Held },
+                note,
+            )
         }
         MigrationQuantity::Dark => {
             let note =
@@ -92,9 +99,9 @@ mod tests {
     #[test]
     fn a_guest_without_zeros_takes_what_its_memory_takes_on_the_wire() {
         let record = &migrations()[0];
-        // 8 GiB in pages of 4,104 bytes at 1.25 GB/s, and in pages of 9 bytes.
+        // 8 GiB in pages of 4,104 bytes at 1.25 GB/s, and the fastest look at as many zeros.
         assert_eq!(total_ms(record, 0.0).map(f64::round), Some(6_885.0));
-        assert_eq!(total_ms(record, 1.0).map(f64::round), Some(15.0));
+        assert_eq!(total_ms(record, 1.0).map(f64::round), Some(401.0));
     }
 
     #[test]

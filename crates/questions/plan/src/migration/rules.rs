@@ -23,7 +23,7 @@ pub(super) const RULES: &[Rule] = &[
         per: "guest",
         looks_at: "Whether passes ever get so short that what is left can be sent within the limit.",
         why: "The guest dirties in each pass what the next one has to send. Passes shrink until sending and dirtying are in balance, \
-              and no further; QEMU stops the guest only when what is left fits into the limit.",
+              and no further; QEMU stops the guest only when what is left fits into the limit. The ways out stand in the order in which to try them.",
         source: "docs/read/migration.md, \"When it never ends\"; migration_iteration_run in migration/migration.c, QEMU 7.2",
         ..Rule::checked_by(never)
     },

@@ -35,7 +35,7 @@ fn section(case: &Case, asked: &Asked) -> Section {
     let budget = case.budget();
     let judged = budget.map_or_else(Vec::new, |budget| goals::modelled(&said, budget, case.given().workload));
     let verdicts = budget.and_then(|budget| goals::sentence(&budget.name, &judged));
-    let scan = Scan::of(asked, looked.scan_bytes_per_s);
+    let scan = Scan::of(asked);
     section.summary = std::iter::once(summary(asked, &said))
         .chain(scan.as_ref().and_then(|scan| scan.sentence(asked)))
         .chain(looked.history.sentence(&model))

@@ -18,8 +18,8 @@ const MOST_ROWS: usize = 20;
 const PREDICTION: TableSpec = table! {
     migration.prediction version 1:
     "The prediction of one quantity: `low` and `likely` with dirty bits cleared as pages are sent, `high` as passes begin, \
-          `naive` without a working set; null is never. `passes` counts those before the final one; `scan`, which the others leave out, is \
-          looking for zeros.";
+          `naive` without a working set; null is never. `passes` counts those before the final one; `scan` is looking for zeros, \
+          which `total` has where it takes longer than the first pass sends.";
     key what, f64("") low, f64("") likely, f64("") high, text unit, f64("") naive;
 };
 

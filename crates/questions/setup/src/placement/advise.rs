@@ -22,7 +22,13 @@ pub(crate) fn advise(model: &Model, several: bool) -> Vec<Finding> {
     }
     // A cause is as bad as the worst that it explains, and comes before it.
     let worst = |hit: &Hit| hit.explains.iter().map(|other| severities[other]).fold(hit.severity, Ord::max);
-    hits.sort_by_key(|(_, hit)| (std::cmp::Reverse(worst(hit)), hit.explains.is_empty()));
+    // Of what costs nothing today, what can be changed comes before what is only looked at, and whole placements are last.
+    let can_only_look = |rule: &Rule, hit: &Hit| match worst(hit) {
+        Severity::Info if rule.id == PROPOSAL => 2,
+        Severity::Info => u8::from(hit.changes.is_empty() && hit.undo.is_empty() && rule.undo.is_empty()),
+        _ => 0,
+    };
+    hits.sort_by_key(|(rule, hit)| (std::cmp::Reverse(worst(hit)), hit.explains.is_empty(), can_only_look(rule, hit)));
     let mut advice = Advice::of(&model.machine, &model.proposal);
     let mut page = Page::of(&model.machine);
     hits.into_iter()

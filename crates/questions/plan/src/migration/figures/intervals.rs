@@ -94,6 +94,7 @@ mod tests {
             senders: Vec::new(),
             devices_s: [0.0; 2],
             setup_s: 0.0,
+            scan_bytes_per_s: None,
         }
     }
 

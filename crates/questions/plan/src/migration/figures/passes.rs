@@ -55,10 +55,11 @@ pub(super) fn figure(asked: &Asked, said: &Prediction) -> Figure {
 fn curve(label: &str, course: &Course) -> Curve {
     let mut since_ns = 0.0;
     let all = course.passes_bytes.iter().copied().take(MOST_DRAWN).chain(course.last_bytes);
-    let points = all.map(|left_bytes| {
-        let at_ns = since_ns;
-        since_ns += left_bytes / course.bytes_per_s * 1e9;
-        (at_ns, left_bytes / course.bytes_per_s * 1e9)
+    let points = all.enumerate().map(|(nth, left_bytes)| {
+        let (at_ns, sent_s) = (since_ns, left_bytes / course.bytes_per_s);
+        // Looking for zeros may take longer than sending.
+        since_ns += if nth == 0 { sent_s.max(course.first_pass_s) } else { sent_s } * 1e9;
+        (at_ns, sent_s * 1e9)
     });
     Curve { label: label.into(), form: Form::Steps, points: points.collect() }
 }

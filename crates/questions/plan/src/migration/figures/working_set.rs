@@ -126,7 +126,15 @@ mod tests {
     fn drawn(pages_per_s: f64, throttle: f64) -> Option<(Figure, Curves)> {
         let setting = super::super::super::model::passes::Setting { throttle, ..bed(WorkingSet::Cyclic, pages_per_s) };
         let (link_bytes_per_s, order) = (setting.bytes_per_s, Order::AtSync);
-        let asked = Asked { setting, order, link_bytes_per_s, senders: Vec::new(), devices_s: [0.0; 2], setup_s: 0.0 };
+        let asked = Asked {
+            setting,
+            order,
+            link_bytes_per_s,
+            senders: Vec::new(),
+            devices_s: [0.0; 2],
+            setup_s: 0.0,
+            scan_bytes_per_s: None,
+        };
         let figure = figure(&asked, &Prediction::of(&asked), None)?;
         let Drawing::Curves(curves) = figure.drawing.clone() else { panic!("curves") };
         Some((figure, curves))

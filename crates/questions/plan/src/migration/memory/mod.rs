@@ -31,8 +31,6 @@ use survey::PAGE_BYTES;
 #[derive(Debug, Clone, Default)]
 pub struct Looked {
     pub survey: Option<Survey>,
-    /// What one core looks at in a second, searching for zeros.
-    pub scan_bytes_per_s: Option<f64>,
     /// How many channels are to compress, with a CPU each.
     pub compressing_channels: Option<u32>,
     pub guest: Option<Guest>,

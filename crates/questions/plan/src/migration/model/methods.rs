@@ -38,10 +38,10 @@ struct Period {
 
 impl Throttled {
     /// That of `auto-converge`.
-    pub(crate) fn of(setting: &Setting) -> Self {
+    pub(crate) fn of(setting: &Setting, pace: Pace) -> Self {
         let (mut throttle, mut most, mut taken_s) = (setting.throttle, setting.throttle, 0.0);
         let (mut period, mut left_bytes) = (Period::default(), setting.memory.sent_bytes());
-        let course = Course::of(setting, Pace::even(setting.bytes_per_s), |pass| {
+        let course = Course::of(setting, pace, |pass| {
             let dirtied_pages = setting.working_set.pages(pass.took_s() * (1.0 - throttle));
             taken_s += pass.took_s() * throttle;
             most = most.max(throttle);
@@ -77,11 +77,9 @@ impl Postcopy {
     /// One whose first pass leaves as much as that of `course`.
     pub(crate) fn of(setting: &Setting, course: &Course) -> Self {
         let left_bytes = course.passes_bytes.get(1).copied().or(course.last_bytes).unwrap_or_default();
-        // Without a pass before the final one, all memory is what is left.
-        let is_whole = course.passes_bytes.is_empty();
-        let sent_bytes = if is_whole { 0.0 } else { setting.memory.sent_bytes() };
         let left_s = left_bytes / setting.bytes_per_s;
-        Self { total_s: sent_bytes / setting.bytes_per_s + left_s, left_s, pages: left_bytes / PAGE_BYTES }
+        // Without a pass before the final one, all memory is what is left.
+        Self { total_s: course.first_pass_s + left_s, left_s, pages: left_bytes / PAGE_BYTES }
     }
 }
 
@@ -91,24 +89,28 @@ mod tests {
     use super::super::working_set::WorkingSet;
     use super::*;
 
+    fn throttled(setting: Setting) -> Throttled {
+        Throttled::of(&setting, Pace::even(setting.bytes_per_s))
+    }
+
     #[test]
     fn a_guest_that_dirties_little_is_left_alone() {
         let setting = bed(WorkingSet::Cyclic, 10_000.0);
-        let throttled = Throttled::of(&setting);
+        let throttled = throttled(setting);
         assert_eq!((told(&throttled.course), throttled.most, throttled.taken_s), (Some((1_689, 3)), 0.0, 0.0));
     }
 
     #[test]
     fn it_takes_more_and_more_until_passes_shrink_and_what_it_takes_adds_up() {
         // 200 MB/s carry 48,733 pages a second: 60,000 of them end with 20 % taken, if only just, and 400,000 with 90 %.
-        let gentle = Throttled::of(&bed(WorkingSet::Cyclic, 60_000.0));
+        let gentle = throttled(bed(WorkingSet::Cyclic, 60_000.0));
         assert_eq!((gentle.most * 100.0).round(), 30.0, "with 20 % a pass is as long as the one before");
-        let hard = Throttled::of(&bed(WorkingSet::Cyclic, 400_000.0));
+        let hard = throttled(bed(WorkingSet::Cyclic, 400_000.0));
         assert_eq!((hard.most * 100.0).round(), 90.0);
         assert!(hard.taken_s > gentle.taken_s && hard.course.total_s() > gentle.course.total_s());
         // Each step is held for two periods at least, of a second or more: 20, 30 .. 80 %.
         assert!(hard.taken_s > 2.0 * (0.2 + 0.3 + 0.4 + 0.5 + 0.6 + 0.7 + 0.8), "{hard:?}");
-        let never = Throttled::of(&Setting { limit_s: 1e-9, ..bed(WorkingSet::Uniform, 1e9) });
+        let never = throttled(Setting { limit_s: 1e-9, ..bed(WorkingSet::Uniform, 1e9) });
         assert_eq!((never.course.total_s(), (never.most * 100.0).round()), (None, 99.0));
     }
 

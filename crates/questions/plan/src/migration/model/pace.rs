@@ -67,6 +67,8 @@ fn least_middle_most(values: &[f64]) -> Option<[f64; 3]> {
 pub struct Pace {
     bytes_per_s: f64,
     now_s: f64,
+    /// When all memory has been looked at: the first pass is not over before.
+    looked_at_s: f64,
     /// `None`: so much in each second, however short the time.
     windows: Option<Windows>,
 }
@@ -100,13 +102,23 @@ impl Windows {
 
 impl Pace {
     pub fn even(bytes_per_s: f64) -> Self {
-        Self { bytes_per_s, now_s: 0.0, windows: None }
+        Self { bytes_per_s, now_s: 0.0, looked_at_s: 0.0, windows: None }
     }
 
     /// That of QEMU with a limit of `bytes_per_s`, once it has set up.
     pub fn of(sender: Sender, bytes_per_s: f64) -> Self {
         let windows = Windows { sender, began_s: 0.0, sent_bytes: 0.0, bytes_per_s: None, is_unused: true };
         Self { now_s: sender.setup_s, windows: Some(windows), ..Self::even(bytes_per_s) }
+    }
+
+    /// The same of a guest at whose memory one core looks for so long.
+    pub(crate) fn with_scan(self, scan_s: f64) -> Self {
+        Self { looked_at_s: self.now_s + scan_s, ..self }
+    }
+
+    /// How much longer it looks.
+    pub(crate) fn looks_s(&self) -> f64 {
+        (self.looked_at_s - self.now_s).max(0.0)
     }
 
     /// Seconds since the migration began.
@@ -133,6 +145,7 @@ impl Pace {
 
     /// Looks at the pages of zeros: what a first pass takes besides what it sends.
     pub fn look(&mut self) {
+        self.now_s = self.now_s.max(self.looked_at_s);
         let Some(windows) = &mut self.windows else { return };
         let limit_bytes = self.bytes_per_s * WINDOW_S;
         let mut left_s = windows.sender.zeros_s;

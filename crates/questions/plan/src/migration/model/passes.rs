@@ -33,6 +33,8 @@ pub struct Setting {
 pub struct Course {
     /// Bytes of each pass but the last one.
     pub(crate) passes_bytes: Vec<f64>,
+    /// How long the first one takes, if there is one: longer than it sends where looking for zeros takes longer.
+    pub(crate) first_pass_s: f64,
     /// How many more there are, and what they send, where that was solved.
     further_passes: f64,
     further_bytes: f64,
@@ -65,6 +67,7 @@ impl Course {
         let Setting { memory, bytes_per_s, limit_s, .. } = *setting;
         let mut course = Self {
             passes_bytes: Vec::new(),
+            first_pass_s: 0.0,
             further_passes: 0.0,
             further_bytes: 0.0,
             last_bytes: None,
@@ -73,7 +76,8 @@ impl Course {
             last_s: f64::INFINITY,
         };
         let mut left_bytes = memory.sent_bytes();
-        while !pace.is_over(left_bytes, limit_s) {
+        // Memory that takes longer to look at than the limit is looked at before the guest is stopped.
+        while pace.looks_s() > limit_s || !pace.is_over(left_bytes, limit_s) {
             if course.passes_bytes.len() == MOST_PASSES {
                 return course.with_tail(left_bytes, limit_s);
             }
@@ -81,12 +85,13 @@ impl Course {
             pace.send(left_bytes);
             if course.passes_bytes.is_empty() {
                 pace.look();
+                course.first_pass_s = pace.now_s() - begin.now_s();
             }
             course.passes_bytes.push(left_bytes);
             course.stops_s = pace.now_s();
             left_bytes = dirtied_bytes(Pass { begin, ends_s: pace.now_s() });
         }
-        Self { last_bytes: Some(left_bytes), last_s: pace.last_s(left_bytes), ..course }
+        Self { last_bytes: Some(left_bytes), last_s: pace.last_s(left_bytes).max(pace.looks_s()), ..course }
     }
 
     /// The rest of a course whose passes shrink by the same part each, down to what the limit allows; the same where they do not.
@@ -123,10 +128,9 @@ impl Course {
     }
 
     /// As if the guest never wrote to a page twice: the geometric model, which others use.
-    pub fn naive(setting: &Setting) -> Self {
+    pub(crate) fn naive(setting: &Setting, pace: Pace) -> Self {
         let pages_per_s = setting.working_set.first_rate() * (1.0 - setting.throttle);
-        let even = Pace::even(setting.bytes_per_s);
-        let course = Self::of(setting, even, |pass| PAGE_BYTES * pages_per_s * pass.took_s());
+        let course = Self::of(setting, pace, |pass| PAGE_BYTES * pages_per_s * pass.took_s());
         // Where passes do not shrink, none is the last one, however small numbers of a finite machine make them.
         let shrinks = PAGE_BYTES * pages_per_s < setting.bytes_per_s || course.passes_bytes.is_empty();
         if shrinks { course } else { Self { last_bytes: None, ..course } }
@@ -181,7 +185,7 @@ pub(in crate::migration) mod tests {
         ];
         for (rate, naive, expected) in rows {
             let setting = bed(WorkingSet::Cyclic, rate);
-            assert_eq!(told(&Course::naive(&setting)), naive, "{rate}");
+            assert_eq!(told(&Course::naive(&setting, Pace::even(setting.bytes_per_s))), naive, "{rate}");
             assert_eq!(told(&at_sync(&setting)), expected, "{rate}");
         }
         let rows = [(10_000.0, Some((1_570, 2))), (40_000.0, Some((2_172, 6))), (60_000.0, None), (200_000.0, None)];
@@ -211,7 +215,7 @@ pub(in crate::migration) mod tests {
     #[test]
     fn memory_that_fits_into_the_limit_needs_no_pass_before() {
         let setting = Setting { limit_s: 2.0, ..bed(WorkingSet::Cyclic, 60_000.0) };
-        for course in [Course::naive(&setting), at_sync(&setting)] {
+        for course in [Course::naive(&setting, Pace::even(setting.bytes_per_s)), at_sync(&setting)] {
             assert_eq!(told(&course), Some((1_345, 0)));
         }
     }

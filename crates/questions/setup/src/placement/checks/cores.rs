@@ -8,10 +8,10 @@ use crate::placement::model::{BUSY, Demand, Model};
 use crate::placement::solver::Kind;
 use base::number::{counted, list, many};
 use base::shell::quoted;
-use base::{Cost, CostKind, CpuSet, Evidence, Severity};
+use base::{Change, Cost, CostKind, CpuSet, Evidence, Severity};
 use facts::rule::Hit;
 use facts::shares::room_beside;
-use host::machine::{Role, Thread};
+use host::machine::{Domain, Role, Thread};
 use std::collections::BTreeMap;
 
 /// vCPUs of one domain that share cores which others do not need: by their pins, or by their set.
@@ -73,8 +73,13 @@ pub(crate) fn siblings(model: &Model) -> Vec<Hit> {
             }
             Formed::Threads(threads) => {
                 let element = shape::element(model, domain, threads);
-                hit.fix.push(format!("virsh edit {name}   # {element}, or pin to separate cores"));
-                hit.undo.push(format!("virsh edit {name}   # the <cpu> element as it was"));
+                hit.changes = if hit.severity == Severity::Info { Vec::new() } else { apart(model, domain) };
+                if hit.changes.is_empty() {
+                    hit.fix.push(format!("virsh edit {name}   # {element}, or pin to separate cores"));
+                    hit.undo.push(format!("virsh edit {name}   # the <cpu> element as it was"));
+                } else {
+                    hit.fix.push(format!("# or, with the pins as they are, show the guest what they form: {element}"));
+                }
             }
             Formed::Reordered(threads, moves) => {
                 let (pins, back) = shape::pinning(domain, &moves);
@@ -109,6 +114,25 @@ pub(crate) fn siblings(model: &Model) -> Vec<Hit> {
         hits.push(hit.seen(shown.0, shown.1));
     }
     hits
+}
+
+/// What the advised placement types for the vCPUs of a domain, where that leaves none of them on a core with another.
+fn apart(model: &Model, domain: &Domain) -> Vec<Change> {
+    let (proposal, topology) = (&model.proposal, &model.machine.topology);
+    let Some(plan) = proposal.advised() else { return Vec::new() };
+    let units = proposal.task.units.iter().zip(&proposal.subjects).zip(&plan.places);
+    let own = units.filter(|((unit, of), _)| unit.kind == Kind::Vcpu && of.vm == domain.name);
+    let places: Vec<&CpuSet> = own.map(|(_, place)| place).collect();
+    let cores: Vec<u32> =
+        places.iter().flat_map(|place| place.iter()).filter_map(|cpu| Some(topology.cpus.get(&cpu)?.core)).collect();
+    let mut different = cores.clone();
+    different.sort_unstable();
+    different.dedup();
+    if different.len() != cores.len() || places.iter().any(|place| place.len() != 1) {
+        return Vec::new();
+    }
+    let changes = proposal.part(|unit, of| unit.kind == Kind::Vcpu && of.vm == domain.name);
+    if proposal.gain(&changes).is_some_and(|gain| gain >= BUSY) { changes } else { Vec::new() }
 }
 
 /// What threads on the CPUs of one core lack beside each other, in CPUs; `None` where what one wants is unknown.

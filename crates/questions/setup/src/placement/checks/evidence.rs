@@ -6,7 +6,7 @@ use crate::placement::culprits::{Reporter, Verdict, cpus_named, name};
 use crate::placement::model::{Model, UNSTABLE_STEAL};
 use base::number::{list, many, percent};
 use base::shell::quoted;
-use base::{CpuSet, Level, Needs, Severity};
+use base::{Cost, CostKind, CpuSet, Level, Needs, Severity};
 use facts::rule::Hit;
 use host::machine::{Screen, Thread, TopRow, TotalUse};
 use std::collections::{BTreeMap, BTreeSet};
@@ -232,9 +232,11 @@ pub(crate) fn steal(model: &Model) -> Vec<Hit> {
     let worst = stolen.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1));
     let of_all = model.machine.total_use.iter().filter(|told| told.value.shares.steal > UNSTABLE_STEAL);
     let of_all = of_all.max_by(|a, b| a.value.shares.steal.total_cmp(&b.value.shares.steal));
-    let taken = of_all.map_or(0.0, |all| all.value.shares.steal);
+    let cpus = &model.machine.cpu_use;
+    let of_each = cpus.values().map(|usage| usage.steal).sum::<f64>() / cpus.len().max(1) as f64;
+    let taken = of_all.map_or(of_each, |all| all.value.shares.steal);
     let title = match (worst, of_all) {
-        (Some((_, most)), Some(_)) if taken >= TAKEN => format!(
+        (Some((_, most)), _) if taken >= TAKEN => format!(
             "steal time: the hypervisor below took {} of the time of all CPUs, up to {} of one; the cause is one level below",
             percent(taken),
             percent(most)
@@ -293,7 +295,11 @@ pub(crate) fn steal(model: &Model) -> Vec<Hit> {
     if let Some(cap) = cap {
         hit = lifted(hit, model, cap);
     }
-    vec![with_victims(model, hit, &victims)]
+    hit = with_victims(model, hit, &victims);
+    if taken >= TAKEN && !cpus.is_empty() {
+        hit.cost = Cost::of(CostKind::Measured, taken * cpus.len() as f64, "CPUs that the hypervisor below took");
+    }
+    vec![hit]
 }
 
 /// The limit below that explains what was stolen; none where several machines below have one that does.

@@ -1,6 +1,7 @@
 //! VMs whose set of CPUs has fewer cores than they have busy vCPUs, while whole cores have nothing to do: no run queue shows it.
 
-use super::slice::{self, IDLE, owned, taken, top_of};
+use super::slice::{IDLE, owned, taken, top_of};
+use crate::page::typed;
 use crate::placement::culprits::cpus_named;
 use crate::placement::model::{Demand, Model};
 use crate::placement::solver::Kind;
@@ -9,6 +10,7 @@ use base::{Cost, CostKind, CpuSet, Evidence, Needs, Severity};
 use facts::rule::Hit;
 use facts::shares::SMT_YIELD;
 use host::machine::{Domain, Thread};
+use tongue::groups::cpus;
 
 /// A vCPU that wants so much of a CPU wants a core: our own limit.
 pub(in crate::placement) const WANTS_A_CORE: f64 = 0.5;
@@ -75,7 +77,7 @@ fn crowded(model: &Model, domain: &Domain) -> Option<Hit> {
     match limit {
         Some((path, _)) if path.contains("kubepods") => return None,
         Some((path, limit)) if !to.is_within(&limit.value) => {
-            slice::set(model, top_of(&model.machine, path, &limit.value), &to, &limit.value, &mut hit);
+            typed(&mut hit, cpus(&model.machine, top_of(&model.machine, path, &limit.value), &to, &limit.value));
         }
         _ => {
             let units = model.proposal.task.units.iter().zip(&model.proposal.subjects).enumerate();

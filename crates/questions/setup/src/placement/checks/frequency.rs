@@ -1,5 +1,6 @@
 //! The clock of busy CPUs: the governor that a profile asks for, and caps that no governor reaches beyond.
 
+use crate::placement::culprits::cpus_named;
 use crate::placement::model::Model;
 use base::{CpuSet, Setting, Severity};
 use facts::rule::Hit;
@@ -19,6 +20,9 @@ pub(super) fn governors(model: &Model) -> Option<Hit> {
     let slow: CpuSet = others.iter().map(|(cpu, ..)| *cpu).filter(|cpu| is_slow(model, *cpu)).collect();
     // Whatever governs it, no CPU runs faster than its cap.
     let slow: CpuSet = slow.iter().filter(|cpu| caps(model, *cpu).is_empty()).collect();
+    if let Some(hit) = saving(model, &slow) {
+        return Some(hit);
+    }
     let (severity, title) = match slow.first() {
         Some(one) => {
             let [now, most] = [CURRENT, MOST].map(|file| frequency_khz(model, one, file).unwrap_or_default() / 1e6);
@@ -51,6 +55,35 @@ pub(super) fn governors(model: &Model) -> Option<Hit> {
         }
     }
     Some(hit)
+}
+
+/// Slow CPUs whose driver governs itself, and was told to save energy: the governor's name says nothing there
+/// (Documentation/admin-guide/pm/intel_pstate.rst and amd-pstate.rst, energy_performance_preference, Linux 6.12).
+fn saving(model: &Model, slow: &CpuSet) -> Option<Hit> {
+    let told = |cpu: u32| Some((cpu, model.machine.settings.get(&format!("{CPUS}{cpu}{PREFERENCE}"))?));
+    let saves: Vec<_> = slow
+        .iter()
+        .filter_map(told)
+        .filter(|(_, fact)| matches!(fact.value.trim(), "power" | "balance_power"))
+        .collect();
+    let (first, fact) = saves.first()?;
+    let cpus: CpuSet = saves.iter().map(|(cpu, _)| *cpu).collect();
+    let [now, most] = [CURRENT, MOST].map(|file| frequency_khz(model, *first, file).unwrap_or_default() / 1e6);
+    let name = PREFERENCE.rsplit('/').next().unwrap_or_default();
+    let title = format!("{} busy at {now:.1} of {most:.1} GHz: {name} is {}", are(&cpus), fact.value.trim());
+    let mut hit = Hit::new(name, Severity::Medium, title)
+        .seen(format!("CPU {first} is busy and slow"), format!("{CPUS}{first}{CURRENT}"))
+        .seen(format!("{name} of CPU {first} is {}", fact.value.trim()), &fact.place);
+    for (cpu, fact) in saves {
+        let path = format!("{}{cpu}{PREFERENCE}", CPUS.trim_start_matches("sys/"));
+        hit.changes.push(Setting::SysfsWrite { path }.change("performance", Some(fact.value.trim().to_owned())));
+    }
+    Some(hit)
+}
+
+/// `CPU 3 is`, `CPUs 2-7 are`.
+fn are(cpus: &CpuSet) -> String {
+    format!("{} {}", cpus_named(cpus), if cpus.len() == 1 { "is" } else { "are" })
 }
 
 /// A cap of the clock: what it is called, its file, what it is and what lifts it.
@@ -203,6 +236,7 @@ const GOVERNOR: &str = "/cpufreq/scaling_governor";
 const CURRENT: &str = "/cpufreq/scaling_cur_freq";
 const MOST: &str = "/cpufreq/cpuinfo_max_freq";
 const CAP: &str = "/cpufreq/scaling_max_freq";
+const PREFERENCE: &str = "/cpufreq/energy_performance_preference";
 const BASE: &str = "/cpufreq/base_frequency";
 
 /// Where intel_pstate has what holds for all CPUs.

@@ -1,6 +1,7 @@
 //! Busy vCPUs on the slow cores of a hybrid processor, while fast ones have nothing to do.
 
 use super::slice;
+use crate::page::typed;
 use crate::placement::culprits::cpus_named;
 use crate::placement::model::Model;
 use base::number::{list, many};
@@ -9,6 +10,7 @@ use facts::rule::Hit;
 use host::Machine;
 use host::machine::{Domain, Role};
 use std::collections::BTreeMap;
+use tongue::groups::cpus;
 
 /// A core whose highest clock is this part of the fastest one's is of another kind: bins of one kind are closer (our own limit).
 pub(in crate::placement) const SLOWER: f64 = 0.85;
@@ -106,7 +108,7 @@ pub(crate) fn slow_cores(model: &Model) -> Vec<Hit> {
         hit = hit.seen(format!("slow cores: {slow}"), place.as_str());
         if let Some((path, limit, to)) = &group {
             hit = hit.seen(format!("{path} has CPUs {limit}"), "table threads");
-            slice::set(model, path, to, limit, &mut hit);
+            typed(&mut hit, cpus(&model.machine, path, to, limit));
         }
         hit.changes = moved.iter().flat_map(|(at, ..)| model.proposal.changes(&plan, *at)).collect();
         hits.push(hit);

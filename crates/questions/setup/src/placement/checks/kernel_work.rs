@@ -4,7 +4,7 @@ use crate::placement::culprits::Verdict;
 use crate::placement::model::{Model, ROOM};
 use crate::placement::proposal::What;
 use base::number::{bytes, many, percent, thousands};
-use base::{Evidence, Severity};
+use base::{Evidence, Setting, Severity};
 use facts::rule::Hit;
 use host::Machine;
 use host::machine::{CpuUse, Irq};
@@ -16,7 +16,7 @@ const MOST_TOLD: usize = 8;
 pub(in crate::placement) const KERNEL_BUSY: f64 = 0.2;
 
 /// Rows of three cells.
-fn rows(table: &'static str) -> impl Iterator<Item = [&'static str; 3]> {
+pub(super) fn rows(table: &'static str) -> impl Iterator<Item = [&'static str; 3]> {
     table.lines().filter(|line| !line.starts_with('#')).map(|line| {
         let mut cells = line.split('\t');
         [(); 3].map(|()| cells.next().unwrap_or_default())
@@ -78,12 +78,29 @@ pub(crate) fn kernel_threads(model: &Model) -> Vec<Hit> {
         match name {
             "ksmd" => share_slower(machine, &mut hit),
             "khugepaged" => scan_slower(machine, &KHUGEPAGED, &mut hit),
+            "kvm-nx-lpage-re" | "kvm-nx-lpage-recovery-" => recover_less(machine, &mut hit),
             "kidle_inj" | "idle_inject" => inject_less(machine, &mut hit),
+            "kcompactd" if asked_to_compact(machine, &mut hit) => {}
             _ => hit.fix.push(fix.to_owned()),
         }
         hits.push(hit);
     }
     hits
+}
+
+/// What has pages moved together before anybody asks: true if that is switched on. Allocations that ask for it have it done all the same
+/// (Documentation/admin-guide/sysctl/vm.rst, compaction_proactiveness, Linux 6.12).
+fn asked_to_compact(machine: &Machine, hit: &mut Hit) -> bool {
+    const PATH: &str = "proc/sys/vm/compaction_proactiveness";
+    let Some(now) = machine.setting(PATH).and_then(|told| told.trim().parse::<u64>().ok()).filter(|now| *now > 0)
+    else {
+        return false;
+    };
+    hit.evidence.push(Evidence::new(format!("/{PATH} is {now} of 100"), PATH));
+    let setting = Setting::Sysctl { path: PATH.trim_start_matches("proc/sys/").to_owned() };
+    hit.changes.push(setting.change("0", Some(now.to_string())));
+    hit.fix.push("grep -E 'compact_(stall|fail|success)' /proc/vmstat   # twice: if these go on counting, allocations ask for it".to_owned());
+    true
 }
 
 /// What asks for idle time, where it is a cooling device, and what ends that: its state is a share of the time in per cent
@@ -104,6 +121,22 @@ fn inject_less(machine: &Machine, hit: &mut Hit) {
     if hit.fix.is_empty() {
         hit.fix.push("grep -H . /sys/class/thermal/cooling_device*/{type,cur_state} /sys/class/powercap/*/name; systemctl status thermald   # which cooling device asks for it, and on whose behalf".to_owned());
     }
+}
+
+/// What has it merge less at once: what somebody made faster goes back to what KVM begins with (nx_huge_pages_recovery_ratio and _period_ms,
+/// Documentation/admin-guide/kernel-parameters.txt, Linux 6.12).
+fn recover_less(machine: &Machine, hit: &mut Hit) {
+    const PATH: &str = "module/kvm/parameters/nx_huge_pages_recovery_";
+    let now = |name: &str| machine.setting(&format!("sys/{PATH}{name}"))?.trim().parse::<u64>().ok();
+    let faster = [
+        ("ratio", "60", now("ratio").filter(|ratio| (1..60).contains(ratio))),
+        ("period_ms", "0", now("period_ms").filter(|ms| (1..60_000).contains(ms))),
+    ];
+    for (name, usual, now) in faster {
+        let path = format!("{PATH}{name}");
+        hit.changes.extend(now.map(|now| Setting::SysfsWrite { path }.change(usual, Some(now.to_string()))));
+    }
+    hit.fix.push("grep . /sys/module/kvm/parameters/nx_huge_pages* /sys/devices/system/cpu/vulnerabilities/itlb_multihit   # a processor without the erratum needs none of it: nx_huge_pages=off at the next load".to_owned());
 }
 
 /// How fast a thread of the kernel goes through memory: a folder, its pause and how many pages it looks at then, with what the kernel

@@ -71,6 +71,7 @@ pub(crate) fn remote(model: &Model) -> Vec<Hit> {
         if all_move && !vcpus.is_empty() && (at_memory || !domain.huge_pages) {
             // The threads go to the memory: moving both would change nothing.
             hit.changes = vcpus;
+            hit.explains.push(format!("PLC-NODE@{}", domain.name));
         } else if domain.huge_pages {
             huge(domain, &planned, enough, &mut hit);
         } else {

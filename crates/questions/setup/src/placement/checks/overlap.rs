@@ -160,7 +160,7 @@ fn unused_nodes(model: &Model, free: &CpuSet) -> String {
         nodes.iter().filter(|(_, cpus)| cpus.is_within(free)).map(|(node, _)| node.to_string()).collect();
     match whole.len() {
         0 if free.is_empty() => String::new(),
-        0 => format!(", none on CPUs {free}"),
+        0 => format!(", none on {}", cpus_named(free)),
         1 => format!(", none on node {}", whole[0]),
         _ => format!(", none on nodes {}", list(&whole)),
     }

@@ -7,7 +7,7 @@ use crate::placement::proposal::{Subject, What};
 use crate::placement::solver::Kind;
 use base::number::{bytes, list, many, percent};
 use base::shell::quoted;
-use base::{CpuSet, Evidence, Severity};
+use base::{Change, CpuSet, Evidence, Severity};
 use facts::rule::Hit;
 use host::machine::{Domain, Irq, Node, Role, Thread};
 use tongue::bootloader::{booted_with, parameter};
@@ -48,10 +48,26 @@ pub(crate) fn spans(model: &Model) -> Vec<Hit> {
             let severity = if is_shared && is_calm && !is_known { Severity::Info } else { Severity::Medium };
             let hit = Hit::new(&domain.name, severity, title);
             let hit = pid.into_iter().fold(hit, |hit, pid| hit.filling("PID", pid));
-            hits.push(hit.seen(format!("bound to {all} in all"), masks.first().map_or("", |set| set.place.as_str())));
+            let mut hit =
+                hit.seen(format!("bound to {all} in all"), masks.first().map_or("", |set| set.place.as_str()));
+            hit.changes = to_one_node(model, domain);
+            hits.push(hit);
         }
     }
     hits
+}
+
+/// What the advised placement types for the vCPUs of a domain, where that brings them all to one node.
+fn to_one_node(model: &Model, domain: &Domain) -> Vec<Change> {
+    let proposal = &model.proposal;
+    let Some(plan) = proposal.advised() else { return Vec::new() };
+    let units = proposal.task.units.iter().zip(&proposal.subjects).zip(&plan.places);
+    let own = units.filter(|((unit, of), _)| unit.kind == Kind::Vcpu && of.vm == domain.name);
+    let places = own.fold(CpuSet::default(), |all, (_, place)| all.or(place));
+    if model.machine.topology.nodes_of(&places).len() != 1 {
+        return Vec::new();
+    }
+    proposal.part(|unit, of| unit.kind == Kind::Vcpu && of.vm == domain.name)
 }
 
 /// Cards and devices whose node is not that of the vCPUs of a domain that uses them.

@@ -2,13 +2,13 @@
 
 use super::idle_policy;
 use super::kernel_work::work_of;
-use super::weights::{of_container, of_owner, of_systemd};
 use crate::placement::culprits::{Kind, Verdict, is_real_time};
 use crate::placement::model::Model;
 use base::shell::printable;
 use base::{Change, CpuSet, Evidence, Setting};
 use facts::rule::Hit;
 use host::machine::{Role, Thread, parted, unit_of};
+use tongue::groups::{of_container, of_owner, of_systemd};
 use walk::kernel_threads;
 
 /// Programs that are sent elsewhere: of more, what they are started by is the one to change.

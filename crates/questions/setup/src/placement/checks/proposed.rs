@@ -2,7 +2,7 @@
 
 use crate::placement::model::Model;
 use crate::placement::solver::{Goal, Kind, Plan, Unit};
-use base::number::{counted, list, many};
+use base::number::{counted, list, many, percent};
 use base::{About, Change, Cost, CostKind, CpuSet, Evidence, Setting, Severity};
 use facts::rule::Hit;
 use host::machine::{Domain, Manager};
@@ -23,7 +23,13 @@ fn finding(model: &Model, now: &Plan, rank: usize, plan: &Plan) -> Hit {
     let commands = many(changes.len() as u64, "command");
     let [had, gets] = [before, after].map(|short| format!("{short:.2}"));
     let short = if had == gets { format!("{had} CPUs short as now") } else { format!("CPUs short {had} to {gets}") };
-    let title = format!("placement {rank}, {}: {commands}, {short}", plan.idea);
+    let near = match (near_memory(model, now), near_memory(model, plan)) {
+        (Some(had), Some(gets)) if (gets - had).abs() >= NEARER => {
+            format!(", memory on the nodes of the vCPUs {} to {}", percent(had), percent(gets))
+        }
+        _ => String::new(),
+    };
+    let title = format!("placement {rank}, {}: {commands}, {short}{near}", plan.idea);
     let mut short = match had == gets {
         true => format!("CPUs short: {had}, now and with it (modelled)"),
         false => format!("CPUs short: {had} now, {gets} with it (modelled)"),
@@ -80,6 +86,27 @@ fn finding(model: &Model, now: &Plan, rank: usize, plan: &Plan) -> Hit {
     }
     hit.changes = changes;
     hit
+}
+
+/// So much of the memory that is near its vCPUs, or no longer, is told: our own limit.
+const NEARER: f64 = 0.1;
+
+/// The part of VMs' memory that is on the node of the vCPU that asks for it, by what vCPUs want to run; `None` where nobody told where it is.
+fn near_memory(model: &Model, plan: &Plan) -> Option<f64> {
+    let topology = &model.machine.topology;
+    let units = model.proposal.task.units.iter().zip(&model.proposal.subjects).zip(&plan.places);
+    let (mut near, mut all) = (0.0, 0.0);
+    for ((unit, of), place) in units.filter(|((unit, _), _)| unit.kind == Kind::Vcpu) {
+        let Some(memory) = model.machine.vm_memory.get(&of.vm) else { continue };
+        let total = memory.value.values().sum::<u64>() as f64;
+        let nodes: Vec<u32> = place.iter().flat_map(|cpu| topology.nodes_of(&[cpu].into_iter().collect())).collect();
+        if total > 0.0 && !nodes.is_empty() {
+            let there: f64 = nodes.iter().filter_map(|node| memory.value.get(node)).map(|bytes| *bytes as f64).sum();
+            near += unit.demand * there / total / nodes.len() as f64;
+            all += unit.demand;
+        }
+    }
+    (all > 0.0).then(|| near / all)
 }
 
 /// `2 vCPUs, 1 emulator, 3 interrupts and the polling threads`.

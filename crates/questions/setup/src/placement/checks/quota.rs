@@ -1,6 +1,5 @@
 //! Threads of VMs that a CPU quota throttles.
 
-use super::slice::unit;
 use super::starved::with_victims;
 use crate::placement::culprits::{Reporter, Verdict, name};
 use crate::placement::model::Model;
@@ -9,8 +8,9 @@ use base::shell::quoted;
 use base::{Cost, CostKind, Severity};
 use facts::rule::Hit;
 use facts::starvation::STARVED;
-use host::machine::{Quota, Thread, Throttled, own_unit, quota_line};
+use host::machine::{Container, Quota, Thread, Throttled};
 use std::collections::{BTreeMap, BTreeSet};
+use tongue::groups::{lifted, unit};
 
 /// A group that is throttled in fewer of its periods has room: our own limit.
 pub(in crate::placement) const RARELY: f64 = 0.01;
@@ -55,7 +55,13 @@ fn hit(model: &Model, subject: &str, several: bool, groups: &Groups<'_>) -> Hit 
     names.sort_unstable();
     names.dedup();
     let (quotas, verb) = match groups.len() {
-        _ if several => (format!("the CPU quota of {subject}"), "throttles"),
+        _ if several => (
+            format!(
+                "the CPU quota of {}",
+                Container::of_group(subject).map_or_else(|| subject.to_owned(), |container| container.label())
+            ),
+            "throttles",
+        ),
         1 => ("a CPU quota".to_owned(), "throttles"),
         _ => ("CPU quotas".to_owned(), "throttle"),
     };
@@ -74,11 +80,14 @@ fn hit(model: &Model, subject: &str, several: bool, groups: &Groups<'_>) -> Hit 
     };
     let mut hit = Hit::new(subject, severity, title);
     hit.first.push(match several {
-        true => format!("systemctl show -p CPUQuotaPerSecUSec {}   # who set it, and for whom?", unit(subject)),
+        true => Container::of_group(subject).map_or_else(
+            || format!("systemctl show -p CPUQuotaPerSecUSec {}   # who set it, and for whom?", unit(subject)),
+            |container| container.shown(),
+        ),
         false => format!("virsh schedinfo {}   # what is set, and for whom is it meant?", quoted(subject)),
     });
     for (path, (quota, _)) in groups {
-        let (fix, undo) = lifted(subject, several, path, quota);
+        let (fix, undo) = lifted(subject, several, path, quota, model.machine.topology.online.len() as f64);
         if !hit.fix.contains(&fix) {
             hit.fix.push(fix);
             hit.undo.push(undo);
@@ -118,24 +127,4 @@ fn hit(model: &Model, subject: &str, several: bool, groups: &Groups<'_>) -> Hit 
         hit.cost = Cost::of(CostKind::Measured, lost, "CPUs lost to the quota");
     }
     hit
-}
-
-/// What takes a limit away, and what sets it again: of libvirt by the name of its kind (virsh(1), schedinfo), a group of several VMs by
-/// its unit.
-fn lifted(subject: &str, several: bool, path: &str, quota: &Quota) -> (String, String) {
-    let cpus = quota.cpus.value;
-    if several {
-        if own_unit(path).is_none() && quota.cpus.place.starts_with("sys/fs/cgroup/") {
-            // A program made it by its own, and systemd knows nothing of it.
-            let place = &quota.cpus.place;
-            return (quota_line(place, None), quota_line(place, Some(cpus)));
-        }
-        let unit = unit(path);
-        let line = |value: &str| format!("systemctl set-property --runtime {unit} CPUQuota={value}");
-        return (line(""), line(&format!("{:.0}%", cpus * 100.0)));
-    }
-    let last = path.rsplit('/').next().unwrap_or_default();
-    let kind = ["vcpu", "emulator", "iothread"].into_iter().find(|kind| last.starts_with(kind)).unwrap_or("global");
-    let line = |quota: &str| format!("virsh schedinfo {} --live --config --set {kind}_quota={quota}", quoted(subject));
-    (line("-1"), line(&format!("{:.0}   # with {kind}_period=100000", cpus * 1e5)))
 }

@@ -1,17 +1,17 @@
 //! Groups whose set of CPUs is what starved threads lack: other CPUs are idle, and no pin reaches them.
 
 use super::starved::with_victims;
+use crate::page::typed;
 use crate::placement::culprits::{Verdict, cpus_named};
 use crate::placement::model::Model;
 use base::number::{counted, list};
-use base::shell::quoted;
 use base::{Cost, CostKind, CpuSet, Severity};
 use facts::rule::Hit;
 use facts::starvation::UNIT;
 use host::Machine;
-use host::machine::{Cgroup, Thread, is_within_group, own_unit, unit_of};
-use std::borrow::Cow;
+use host::machine::{Cgroup, Thread, is_within_group};
 use std::collections::BTreeMap;
+use tongue::groups::{cpus, gives, named, unit};
 
 /// Where a group's set of CPUs was read, and which of its threads are starved.
 struct Group<'a> {
@@ -102,7 +102,7 @@ fn invalid(model: &Model) -> Vec<Hit> {
             let Some(theirs) = group.effective.as_ref().filter(|set| set.value.meets(&own.value)) else { continue };
             let rest = theirs.value.without(&own.value);
             if !rest.is_empty() && other.matches('/').count() == 1 {
-                set(model, other, &rest, &theirs.value, &mut hit);
+                typed(&mut hit, cpus(&model.machine, other, &rest, &theirs.value));
             }
         }
         if hit.fix.is_empty() {
@@ -203,16 +203,11 @@ fn is_apart(path: &str, other: &str) -> bool {
     !is_within_group(path, other) && !is_within_group(other, path)
 }
 
-/// A group by its unit, as one types it.
-pub(super) fn unit(path: &str) -> Cow<'_, str> {
-    quoted(unit_of(path).unwrap_or(path))
-}
-
 /// `machine.slice allows CPUs 0-3 alone: 4 threads there are 1.20 CPUs short`.
 fn said(path: &str, of: &Group<'_>) -> (f64, String) {
     let short: f64 = of.victims.iter().map(|verdict| verdict.waited).sum();
     let threads = counted(of.victims.len() as u64, "thread is", "threads are");
-    (short, format!("{} allows {} alone: {threads} there {short:.2} CPUs short", unit(path), cpus_named(of.limit)))
+    (short, format!("{} allows {} alone: {threads} there {short:.2} CPUs short", named(path), cpus_named(of.limit)))
 }
 
 fn hit_of(model: &Model, path: &str, of: &Group<'_>, title: String) -> Hit {
@@ -230,44 +225,6 @@ fn hit_of(model: &Model, path: &str, of: &Group<'_>, title: String) -> Hit {
     hit.explains.extend(vms.iter().flat_map(|vm| about.map(|rule| format!("{rule}@{vm}"))));
     hit.seen(format!("{} may use no others, whatever their pins are", list(&vms)), of.place)
 }
-
-/// A set, and the way back: what is not set there comes from above. Version 1 has the set in each group below as well, as programs that make
-/// groups often have, and systemd leaves it alone (systemd.resource-control(5), AllowedCPUs: the unified hierarchy alone).
-pub(super) fn set(model: &Model, path: &str, cpus: &CpuSet, now: &CpuSet, hit: &mut Hit) {
-    let machine = &model.machine;
-    let group = machine.cgroups.get(path);
-    let is_first = effective(machine, path).is_some_and(|(_, place)| place.starts_with(VERSION_ONE));
-    // A group that a program made has no unit to set.
-    if is_first || own_unit(path).is_none() {
-        let is_set = |path: &str| is_first || machine.cgroups.get(path).is_some_and(|group| group.cpus.is_some());
-        let has_it = |path: &str| is_set(path) && effective(machine, path).is_some_and(|(set, _)| set == now);
-        let below = machine.cgroups.keys().filter(|below| is_within_group(below, path) && has_it(below));
-        let root = if is_first { VERSION_ONE } else { VERSION_TWO };
-        let files: Vec<String> = below.map(|below| format!("/{root}{below}/cpuset.cpus")).collect();
-        let line = |file: &String, cpus: &CpuSet| format!("echo {cpus} > {}", quoted(file));
-        hit.fix.extend(files.iter().map(|file| line(file, cpus)));
-        // A group has no CPUs that the one above it lacks, so the way back begins below.
-        hit.undo.extend(files.iter().rev().map(|file| line(file, now)));
-        return;
-    }
-    let was_set = group.is_none_or(|group| group.cpus.is_some());
-    let line = |cpus: &str| gives(path, cpus);
-    hit.first.push(format!("systemctl show -p AllowedCPUs {}   # who set it, and for whom?", unit(path)));
-    hit.fix.push(line(&cpus.to_string()));
-    hit.undo.push(line(&if was_set { now.to_string() } else { String::new() }));
-}
-
-/// The line that sets the CPUs of a group of version 2.
-fn gives(path: &str, cpus: &str) -> String {
-    match own_unit(path).map(quoted) {
-        Some(unit) => format!("systemctl set-property --runtime {unit} AllowedCPUs={cpus}"),
-        None => format!("echo {cpus} > {}", quoted(&format!("/{VERSION_TWO}{path}/cpuset.cpus"))),
-    }
-}
-
-/// Where version 1 has sets of CPUs, and version 2.
-const VERSION_ONE: &str = "sys/fs/cgroup/cpuset";
-const VERSION_TWO: &str = "sys/fs/cgroup";
 
 fn are(cpus: &CpuSet) -> &'static str {
     if cpus.len() == 1 { "is" } else { "are" }
@@ -329,7 +286,7 @@ fn widened(model: &Model, path: &str, of: &Group<'_>, free: &CpuSet) -> Hit {
             are(free)
         ));
     } else {
-        set(model, path, &of.limit.or(&given), of.limit, &mut hit);
+        typed(&mut hit, cpus(&model.machine, path, &of.limit.or(&given), of.limit));
     }
     hit
 }
@@ -340,8 +297,8 @@ fn collides(model: &Model, (path, of): (&str, &Group<'_>), (other, beside): (&st
     let instead: CpuSet = free.iter().take(both.len()).collect();
     let title = format!(
         "{} and {} both have {}: {}, while {} {}",
-        unit(other),
-        unit(path),
+        named(other),
+        named(path),
         cpus_named(&both),
         said(path, of).1,
         cpus_named(&instead),
@@ -353,7 +310,7 @@ fn collides(model: &Model, (path, of): (&str, &Group<'_>), (other, beside): (&st
     let vms = beside.victims.iter().filter_map(|verdict| machine.threads[verdict.victim].vm.as_ref());
     hit.explains.extend(vms.map(|vm| format!("PLC-STARVED@{vm}")));
     hit.explains.dedup();
-    set(model, path, &of.limit.without(&both).or(&instead), of.limit, &mut hit);
+    typed(&mut hit, cpus(&model.machine, path, &of.limit.without(&both).or(&instead), of.limit));
     hit
 }
 
@@ -362,7 +319,7 @@ fn kept(model: &Model, path: &str, of: &Group<'_>, idle: &CpuSet) -> Hit {
     let machine = &model.machine;
     let is_owner = |(other, cpus): &(&str, &CpuSet)| is_apart(path, other) && cpus.meets(idle);
     let partition = partitions(machine).find(is_owner).map(|(path, _)| unit(path));
-    let unit_beside = given(machine).find(is_owner).map(|(path, _)| unit(path));
+    let unit_beside = given(machine).find(is_owner).map(|(path, _)| named(path));
     let is_partition = partition.is_some() || taken(machine, path).meets(idle);
     let whose = match (&partition, &unit_beside) {
         (Some(unit), _) => format!("the partition of {unit}"),

@@ -1,6 +1,6 @@
 //! What the host waits for besides CPUs: memory, disks; whose memory lies on which node; and what its kernel complains of.
 
-use super::withheld;
+use super::{disk_limits, withheld};
 use crate::placement::model::Model;
 use base::number::{bytes, duration, many, percent, rate};
 use base::{Evidence, Level, Severity};
@@ -80,9 +80,10 @@ pub(crate) fn pressure(model: &Model) -> Vec<Hit> {
             }
             .to_owned(),
         );
+        let is_limited = resource == "io" && group.is_none() && disk_limits::reached(model, &mut hit);
         // A disk that hardly does anything is not what they wait for.
-        if let Some(disk) =
-            largest(model, GaugeKind::DiskBusy).filter(|disk| resource == "io" && group.is_none() && disk.value >= BUSY)
+        if let Some(disk) = largest(model, GaugeKind::DiskBusy)
+            .filter(|disk| resource == "io" && group.is_none() && !is_limited && disk.value >= BUSY)
         {
             hit.title = format!("{}: {} is busy {} of the time", hit.title, disk.subject, percent(disk.value));
             hit = hit.seen(format!("{} of {}", disk.kind.words().0, disk.subject), &disk.place);

@@ -58,7 +58,7 @@ pub(crate) fn swap(model: &Model) -> Vec<Hit> {
         // Nothing withholds what is there: then tasks wait for memory and disks because it swaps.
         let symptoms = ["PLC-PRESSURE@memory", "PLC-PRESSURE@io", "PLC-IOWAIT@disks", "PLC-KTHREAD@kswapd"];
         hit.explains.extend(symptoms.map(str::to_owned));
-        if !holders::holder(model, &mut hit) {
+        if !holders::holder(model, &mut hit) && !holders::kernel(model, &mut hit) {
             overcommitted(model, &mut hit);
         }
     }
@@ -66,21 +66,26 @@ pub(crate) fn swap(model: &Model) -> Vec<Hit> {
     vec![hit]
 }
 
-/// Guests that were promised more memory than the host has.
+/// Part of the host's memory that guests may have: QEMU's own and the host's tasks are in the rest. Our own limit.
+pub(in crate::placement) const FOR_GUESTS: f64 = 0.95;
+
+/// Guests that were promised more memory than the host can give.
 fn overcommitted(model: &Model, hit: &mut Hit) {
     let domains = &model.machine.domains;
     let promised: Option<u64> = domains.iter().map(|domain| domain.memory_bytes).sum();
     let of_nodes: Option<u64> = model.machine.nodes.values().map(|node| node.total_bytes).sum();
     let total = largest(model, GaugeKind::MemoryTotal).map(|gauge| gauge.value);
     let total = total.or(of_nodes.map(|all| all as f64)).filter(|total| *total > 0.0);
-    let Some((promised, total)) = promised.zip(total).filter(|(promised, total)| *promised as f64 > *total) else {
+    let Some((promised, total)) =
+        promised.zip(total).filter(|(promised, total)| *promised as f64 > FOR_GUESTS * *total)
+    else {
         return;
     };
     let (guests, sum) = (many(domains.len() as u64, "guest"), bytes(promised as f64));
     hit.title = format!("{}; {guests} may have {sum}, the host has {}", hit.title, bytes(total));
     hit.evidence.push(Evidence::new(format!("{guests} with {sum} in all"), "their definitions"));
     let server = domains.iter().find_map(|domain| nova::server(model, &domain.name));
-    let over = bytes(promised as f64 - total);
+    let over = bytes(promised as f64 - FOR_GUESTS * total);
     match server {
         Some(server) => {
             nova::migrates(hit, &server, &format!("this or others, until guests have {over} less here"));

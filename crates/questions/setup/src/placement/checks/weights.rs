@@ -1,16 +1,16 @@
 //! Threads that wait because their group counts for less than the one of those that run meanwhile.
 
-use super::slice::unit;
 use super::starved::with_victims;
+use crate::page::typed;
 use crate::placement::culprits::{Kind, Verdict, is_real_time};
 use crate::placement::model::{Demand, Model};
 use base::number::counted;
-use base::shell::quoted;
 use base::{Cost, CostKind, Severity};
 use facts::rule::Hit;
 use facts::starvation::UNIT;
-use host::machine::{Fact, Parting, Role, Thread, is_within_group, own_unit};
+use host::machine::{Fact, Parting, Role, Thread, is_within_group};
 use std::collections::{BTreeMap, BTreeSet};
+use tongue::groups::{named, usual, weighs};
 
 /// A group that counts for so much more than another one takes most of what both want: our own limit.
 pub(in crate::placement) const HEAVIER: f64 = 2.0;
@@ -94,7 +94,7 @@ pub(super) fn of_vm(model: &Model, vm: &str) -> Option<u64> {
 fn hit(model: &Model, parting: Parting<'_>, victims: &[&Verdict]) -> Hit {
     let [(own, weight), (other, heavier)] = parting;
     let short: f64 = victims.iter().map(|verdict| verdict.waited).sum();
-    let name = |path: &str| vm_of(model, path).map_or_else(|| unit(path).into_owned(), str::to_owned);
+    let name = |path: &str| vm_of(model, path).map_or_else(|| named(path).into_owned(), str::to_owned);
     let title = format!(
         "{} has a CPU weight of {} beside {} of {}: {} there {short:.2} CPUs short",
         name(own),
@@ -126,92 +126,7 @@ fn hit(model: &Model, parting: Parting<'_>, victims: &[&Verdict]) -> Hit {
     hit
 }
 
-/// The weight of a group of which nobody said anything, of the two versions' files.
-fn usual(weight: &Fact<u64>) -> u64 {
-    if weight.place.ends_with("cpu.shares") { 1_024 } else { 100 }
-}
-
 /// What gives a group another weight: in the words of libvirt for a VM, of its owner for others.
 fn set(model: &Model, (path, weight): (&str, &Fact<u64>), to: u64, hit: &mut Hit) {
-    if let Some(vm) = vm_of(model, path) {
-        let line = |weight: u64| format!("virsh schedinfo {} --live --config --set cpu_shares={weight}", quoted(vm));
-        hit.first.push(format!("virsh schedinfo {}   # what is set, and for whom is it meant?", quoted(vm)));
-        hit.fix.push(line(to));
-        hit.undo.push(line(weight.value));
-        return;
-    }
-    let Some(owners) = of_owner(path, &of_systemd(weight, to), &of_systemd(weight, weight.value)) else {
-        if !weight.place.starts_with("sys/fs/cgroup/") {
-            return;
-        }
-        // Made by a program of its own, of which systemd knows nothing.
-        let line = |weight: u64, file: &str| format!("echo {weight} > {}", quoted(&format!("/{file}")));
-        hit.fix.push(line(to, &weight.place));
-        hit.undo.push(line(weight.value, &weight.place));
-        return;
-    };
-    hit.first.extend(owners.first);
-    hit.fix.push(owners.fix);
-    hit.undo.extend(owners.undo);
-}
-
-/// What bounds a container of Proxmox, whose group `/lxc` is all containers' together: a limit, as no weight of its own counts beside a
-/// VM's (pct(1), Proxmox VE 8.2, cpulimit; 0: none).
-pub(super) fn of_container(path: &str) -> Option<Owners> {
-    let id = quoted(path.strip_prefix("/lxc/")?.split('/').next()?);
-    Some(Owners {
-        first: Some(format!("pct config {id} | grep cpulimit   # none: 0")),
-        fix: format!("pct set {id} --cpulimit 1"),
-        undo: Some(format!("pct set {id} --cpulimit 0")),
-    })
-}
-
-/// The commands of whoever owns a group.
-pub(super) struct Owners {
-    pub first: Option<String>,
-    pub fix: String,
-    pub undo: Option<String>,
-}
-
-/// What gives a group another weight and the one that it had, both as systemd has them. A container's share of what several want is its
-/// manager's (Incus 6.0, instance options, limits.cpu.allowance), a pod's its request.
-pub(super) fn of_owner(path: &str, to: &str, was: &str) -> Option<Owners> {
-    let usual = |weight: &str| if weight.is_empty() { "100".to_owned() } else { weight.to_owned() };
-    if path.contains("kubepods") {
-        let first = "kubectl get pods -A -o yaml | grep -E ' uid:| cpu:|ownerReferences' -A 4   # which object made the pod, and what it requests";
-        let set = |cpus: &str| format!("kubectl set resources OBJECT -n NAMESPACE --requests=cpu={cpus}");
-        let fix = set(
-            "N   # deployment/NAME or the like that made the pod: its request is the pod's weight relative to others",
-        );
-        return Some(Owners { first: Some(first.to_owned()), fix, undo: Some(set("N   # as it was")) });
-    }
-    if let Some(name) = path.split('/').find_map(|part| part.strip_prefix("lxc.payload.")) {
-        let name = quoted(name);
-        return Some(Owners {
-            first: Some(format!(
-                "incus config get {name} limits.cpu.allowance   # with LXD: lxc in place of incus; nothing: 100%"
-            )),
-            fix: format!("incus config set {name} limits.cpu.allowance={}%", usual(to)),
-            undo: Some(format!("incus config set {name} limits.cpu.allowance={}%", usual(was))),
-        });
-    }
-    // Below a unit its program makes groups of its own, of which systemd knows nothing.
-    let unit = own_unit(path).map(quoted)?;
-    let line = |weight: &str| format!("systemctl set-property --runtime {unit} CPUWeight={weight}");
-    Some(Owners {
-        first: Some(format!("systemctl show -p CPUWeight {unit}   # who set it, and for whom?")),
-        fix: line(to),
-        undo: Some(line(was)),
-    })
-}
-
-/// A weight as `CPUWeight=` has it, of which 100 stands for 1,024 in version 1 (systemd.resource-control(5)); none where it is the usual
-/// one, and `idle` for the 0 that a group with `cpu.idle` shows.
-pub(super) fn of_systemd(weight: &Fact<u64>, value: u64) -> String {
-    let usual = usual(weight);
-    match value {
-        0 => "idle".to_owned(),
-        value if value == usual => String::new(),
-        value => (value * 100 / usual).max(1).to_string(),
-    }
+    typed(hit, weighs(path, vm_of(model, path), weight, to));
 }

@@ -8,8 +8,9 @@ use base::shell::quoted;
 use base::{Evidence, Setting};
 use facts::rule::Hit;
 use host::Machine;
-use host::machine::{Gauge, GaugeKind, Manager, is_within_group, own_unit, unit_of};
+use host::machine::{Container, Gauge, GaugeKind, Manager, is_within_group, own_unit};
 use std::collections::BTreeSet;
+use tongue::groups::named;
 
 /// Times a second that a group reaches its limit of memory from which it waits for it: our own limit.
 pub(in crate::placement) const REACHED: f64 = 10.0;
@@ -52,7 +53,7 @@ fn of_group(machine: &Machine, hit: &mut Hit) {
     hit.title = format!(
         "{}: {} reaches its memory limit of {} {times} times per second",
         hit.title,
-        unit_of(path).unwrap_or(path),
+        named(path),
         bytes(limit.value)
     );
     hit.evidence.push(Evidence::new(format!("{path} was at its limit {times} times per second"), &most.place));
@@ -81,6 +82,13 @@ fn of_group(machine: &Machine, hit: &mut Hit) {
             hit.first.push(format!("virsh memtune {vm}   # what is set: the guest's memory and QEMU's own must fit"));
             hit.fix.push(format!("virsh memtune {vm} {option} -1 --live --config"));
             hit.undo.push(format!("virsh memtune {vm} {option} {kib} --live --config"));
+        }
+        _ if Container::of_group(path).is_some() => {
+            let container = Container::of_group(path);
+            let set = |memory: &str| Some(container.as_ref()?.set(&format!("--memory {memory} --memory-swap -1"), ""));
+            hit.first.extend(container.as_ref().map(Container::shown));
+            hit.fix.extend(set("-1").map(|line| format!("{line}   # no limit, or what is needed")));
+            hit.undo.extend(set(&limit.value.to_string()));
         }
         (_, Some(unit)) => {
             hit.first.push(format!("systemctl show -p {property} {unit}   # who set it, and for whom?"));

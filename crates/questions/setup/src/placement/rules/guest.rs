@@ -1,7 +1,9 @@
 //! How guests are defined.
 
 use super::Rule;
-use crate::placement::checks::{cards, cell_memory, cells, defined, disks, guest, memory, pod, shape, sockets};
+use crate::placement::checks::{
+    cards, cell_memory, cells, defined, disks, guest, memory, pod, servers, shape, sockets,
+};
 use base::rule::limit;
 use base::{FactKind, Needs};
 
@@ -254,6 +256,19 @@ pub(super) const RULES: &[Rule] = &[
         needs: Needs::Reload,
         source: "QEMU 9.0, docs/devel/multiple-iothreads.rst; libvirt.org/formatdomain.html, IOThreads; the threshold is our own",
         ..Rule::checked_by(disks::main_loop)
+    },
+    Rule {
+        id: "PLC-SERVER",
+        per: "VM",
+        looks_at: "How much of a CPU programs ran that serve a device of a VM beside QEMU: virtiofsd, passt, qemu-storage-daemon.",
+        requires: &[FactKind::Ran],
+        limits: &[limit("ran, share of a CPU", disks::FULL, "share")],
+        why: "The guest's request is answered once that program has handled it: where one thread does it all and is full, requests wait for each \
+            other while vCPUs and CPUs idle. Caveat: what it spends its time with, and whether more threads of it help, only a profile shows \
+            (perf top -t).",
+        needs: Needs::Reload,
+        source: "virtiofsd 1.10, README (--thread-pool-size); libvirt.org/formatdomain.html, Filesystems; passt(1); the threshold is our own",
+        ..Rule::checked_by(servers::full)
     },
     Rule {
         id: "PLC-IOTHREAD",

@@ -2,7 +2,7 @@
 
 use super::Rule;
 use crate::placement::checks::{
-    conflicts, frequency, full_node, halt_polling, holders, kernel_work, knobs, strain, swap, withheld,
+    conflicts, disk_limits, frequency, full_node, halt_polling, holders, kernel_work, knobs, strain, swap, withheld,
 };
 use base::rule::limit;
 use base::{FactKind, Needs};
@@ -21,6 +21,7 @@ pub(super) const RULES: &[Rule] = &[
                 swap::LEFT,
                 "ratio",
             ),
+            limit("of all memory, that guests may have", swap::FOR_GUESTS, "share"),
             limit("of all memory, that a process of no VM has", holders::MUCH, "share"),
         ],
         why: "A guest that touches a swapped-out page stops until it is read back, which nothing inside the guest shows. Either the host has less \
@@ -41,6 +42,7 @@ pub(super) const RULES: &[Rule] = &[
             limit("tasks for each CPU", strain::QUEUED, "tasks"),
             limit("allocations that wait for pages", strain::OFTEN, "times per second"),
             limit("a group reaches its limit of memory", withheld::REACHED, "times per second"),
+            limit("what a group did of its limit of a disk", disk_limits::AT_LIMIT, "share"),
             limit("huge pages free, of what is available", withheld::UNUSED, "ratio"),
             limit("free of a node that is full", full_node::FULL, "share"),
             limit("free of a node that has room", full_node::ROOMY, "share"),
