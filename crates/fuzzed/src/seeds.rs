@@ -33,7 +33,7 @@ const FILES: [(&str, &[&str]); 20] = [
     ("fixtures/migrate-*/L0/qmp/*", &["qmp"]),
     ("fixtures/*/L0/datapath/*.json", &["answer"]),
     ("fixtures/*/L0/prediction.json", &["answer"]),
-    ("fixtures/public/*/*", &["brought"]),
+    ("fixtures/public/*/*", &["brought", "paste"]),
 ];
 
 /// The files of target `sosreport`, in its order; an empty name is none.

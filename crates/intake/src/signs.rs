@@ -66,13 +66,16 @@ pub(crate) fn migration(lines: &[Line], at: usize) -> Option<usize> {
     let leads =
         || lines[at..].iter().take(MOST_HEAD).any(|line| line.text.trim_start().starts_with("Migration status:"));
     let is_status = lines[at].text.trim_start().starts_with("Status:") && lines.get(at + 1).is_some_and(is_sign);
+    // Within a whole object it is read with it.
+    let is_whole = || lines[..at].iter().any(|line| line.text.starts_with("apiVersion:"));
     let is_state = || {
-        OF_STATE.iter().any(|key| lines[at].text.starts_with(key))
+        OF_STATE.iter().any(|key| lines[at].text.trim_start().starts_with(key))
+            && !(lines[at].text.starts_with(' ') && is_whole())
             && lines[at..]
                 .iter()
                 .take(MOST_STATE)
                 .take_while(|line| line.text.contains(':'))
-                .any(|line| line.text.starts_with("migrationUid:"))
+                .any(|line| line.text.trim_start().starts_with("migrationUid:"))
     };
     let asked = settings_before(lines, at);
     if !(is_sign(&lines[at]) || is_status || is_head && leads() || is_state() || asked.is_some()) {
@@ -190,7 +193,8 @@ pub(crate) fn switch(lines: &[Line], at: usize) -> Option<usize> {
 
 /// Where what a program counted ends, if it begins at a line: `perf kvm stat`, `kvm_stat`, `perf stat` of KVM's events.
 pub(crate) fn counts(lines: &[Line], at: usize) -> Option<usize> {
-    if let Some(end) = files_of_kvm(lines, at).or_else(|| batch_of_debugfs(lines, at)) {
+    let whole = || files_of_kvm(lines, at).or_else(|| batch_of_debugfs(lines, at)).or_else(|| by_number(lines, at));
+    if let Some(end) = whole() {
         return Some(end);
     }
     if !is_counts(&lines[at].text) {
@@ -200,6 +204,7 @@ pub(crate) fn counts(lines: &[Line], at: usize) -> Option<usize> {
     let is_perfs = |line: &Line| {
         line.text.trim_start().starts_with("unknown kvm exit code:")
             || is_head_of_prof(&line.text)
+            || is_head_of_perf(&line.text)
             || is_of_kvmexit(&line.text)
     };
     let end = end(lines, at, |line| is_perfs(line) || !is_prose(&line.text) && !is_sentence(&line.text));
@@ -218,12 +223,34 @@ pub(crate) fn counts(lines: &[Line], at: usize) -> Option<usize> {
     lines[at..end].iter().any(has_rows).then_some(end)
 }
 
+/// Where exits by the number of their reason end, if they begin at a line: below bpftrace's script, or SystemTap's head.
+fn by_number(lines: &[Line], at: usize) -> Option<usize> {
+    let text = |place: usize| lines.get(place).map_or("", |line| line.text.trim());
+    let run = |from: usize, is_row: fn(&str) -> bool| {
+        let end = from + lines[from.min(lines.len())..].iter().take_while(|line| is_row(line.text.trim())).count();
+        (from < end).then_some(end)
+    };
+    if text(at).contains("reason: count sum(us)") {
+        return run(at + 1, |row| {
+            row.split_whitespace().count() == 6 && row.starts_with(|first: char| first.is_ascii_digit())
+        });
+    }
+    if !(text(at).contains("bpftrace") && text(at).contains("kvm_exit")) {
+        return None;
+    }
+    let first = (at + 1..lines.len().min(at + 1 + MOST_BETWEEN)).find(|place| text(*place).starts_with('@'))?;
+    run(first, |row| row.starts_with('@') && row.contains("]: "))
+}
+
 /// Counters that every KVM on x86 has, one of which tells its files from other names with numbers (arch/x86/kvm/x86.c, `kvm_vcpu_stats_desc`).
 const OF_KVM: [&str; 4] = ["exits:", "halt_exits:", "irq_exits:", "mmio_exits:"];
 
 /// Names that nothing else has, two of which tell it where only some were printed.
 const OF_HALTS: [&str; 5] =
     ["halt_attempted_poll:", "halt_successful_poll:", "halt_poll_fail_ns:", "halt_poll_success_ns:", "halt_wait_ns:"];
+
+/// Names of arm64, two of which tell it (arch/arm64/kvm/guest.c, `kvm_vcpu_stats_desc`).
+const OF_ARM: [&str; 4] = ["wfi_exit_stat:", "wfe_exit_stat:", "mmio_exit_user:", "hvc_exit_stat:"];
 
 /// Lines between two copies of them: a prompt, the time.
 const MOST_BETWEEN: usize = 4;
@@ -232,22 +259,28 @@ const MOST_BETWEEN: usize = 4;
 /// they begin at a line.
 fn files_of_kvm(lines: &[Line], at: usize) -> Option<usize> {
     let is_row = |line: &Line| {
-        let Some((name, value)) = line.text.trim().split_once(':') else { return false };
+        let Some((name, value)) = in_folder(&line.text).split_once(':') else { return false };
         let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
         let is_word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
         is_number && name.starts_with(|first: char| first.is_ascii_lowercase()) && name.bytes().all(is_word)
     };
+    let is_number = |line: &Line| line.text.trim().parse::<u64>().is_ok();
     let run = |from: usize| from + lines[from..].iter().take_while(|line| is_row(line)).count();
     // Rows are looked at from their first one, or from the time above it.
     let first = match is_row(&lines[at]) {
         true if at > 0 && is_row(&lines[at - 1]) => return None,
         true => at,
-        false if is_before_rows(&lines[at].text) && lines.get(at + 1).is_some_and(is_row) => at + 1,
+        // Whoever asks for one of them by itself first sees its number alone.
+        false if is_before_rows(&lines[at].text) => (at + 1..lines.len().min(at + 3))
+            .take_while(|line| *line == at + 1 || is_number(&lines[at + 1]))
+            .find(|line| is_row(&lines[*line]))?,
         false => return None,
     };
     let has = |rows: &[Line]| {
-        let is_there = |name: &&&str| rows.iter().any(|row| row.text.trim().starts_with(**name));
-        OF_KVM.iter().filter(is_there).count() == OF_KVM.len() || OF_HALTS.iter().filter(is_there).count() >= 2
+        let is_there = |name: &&&str| rows.iter().any(|row| in_folder(&row.text).starts_with(**name));
+        OF_ARM.iter().filter(is_there).count() >= 2
+            || OF_KVM.iter().filter(is_there).count() == OF_KVM.len()
+            || OF_HALTS.iter().filter(is_there).count() >= 2
     };
     let mut end = run(first);
     if !has(&lines[first..end]) {
@@ -264,6 +297,13 @@ fn files_of_kvm(lines: &[Line], at: usize) -> Option<usize> {
         end = run(next);
     }
     Some(end)
+}
+
+/// A row without the folder of its vCPU: `vcpu0/exits:812044`.
+fn in_folder(text: &str) -> &str {
+    let text = text.trim();
+    let is_vcpu = |folder: &str| folder.strip_prefix("vcpu").is_some_and(|number| number.parse::<u32>().is_ok());
+    text.split_once('/').filter(|(folder, _)| is_vcpu(folder)).map_or(text, |(_, row)| row)
 }
 
 /// The time, or the command that prints them twice: `grep . exits halt_*; sleep 10; grep . exits halt_*`.
@@ -308,6 +348,7 @@ fn is_counts(text: &str) -> bool {
     HEADS.iter().any(|head| text.starts_with(head))
         || is_head_of_csv(text)
         || text.contains("VM-EXIT") && text.contains("Samples")
+        || is_head_of_perf(text)
         || text.starts_with("Event ") && text.contains("%Total")
         || is_head_of_prof(text)
         || is_of_kvmexit(text)
@@ -322,6 +363,11 @@ fn is_head_of_csv(text: &str) -> bool {
     let mut names = text.split(',').map(str::trim);
     names.next().is_some_and(|first| first.eq_ignore_ascii_case("timestamp"))
         && names.any(|name| name.starts_with("kvm_") || OF_KVM.iter().any(|known| known.trim_end_matches(':') == name))
+}
+
+/// `Event name  Samples  Sample%  Time (ns)` of `perf kvm stat` since Linux 6.4.
+fn is_head_of_perf(text: &str) -> bool {
+    text.trim_start().starts_with("Event name ") && text.contains(" Sample%")
 }
 
 /// `exit_reason calls total(us) min(us)` of perf-prof.

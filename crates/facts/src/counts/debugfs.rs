@@ -34,7 +34,9 @@ pub(super) fn read(text: &str) -> (Vec<Row>, Option<f64>) {
             Some(inside) => match inside.split_once(':') {
                 Some((name, value)) => count(value.trim()).map(|count| (name.to_owned(), count)),
                 None => {
-                    headed = Some(inside.trim_end_matches(" <==").trim().to_owned());
+                    // A prompt may stand in that folder, with a command behind it.
+                    let name = inside.trim_end_matches(" <==").trim();
+                    headed = (!name.contains([' ', '#', '$'])).then(|| name.to_owned());
                     None
                 }
             },
@@ -68,12 +70,14 @@ pub(super) fn read(text: &str) -> (Vec<Row>, Option<f64>) {
     (copies.last().map_or(Vec::new(), |last| last.iter().map(row).collect()), seconds)
 }
 
-/// `halt_exits:23044110`, of grep in the folder itself.
+/// `halt_exits:23044110` of grep in the folder itself, `vcpu0/exits:812044` in that of a VM.
 fn bare(line: &str) -> Option<(String, u64)> {
-    let (name, value) = line.split_once(':')?;
+    let (path, value) = line.split_once(':')?;
+    let vcpu = |path: &str| path.strip_prefix("vcpu")?.parse::<u32>().ok();
+    let (_, name) = path.split_once('/').filter(|(folder, _)| vcpu(folder).is_some()).unwrap_or(("", path));
     let is_name = name.starts_with(|first: char| first.is_ascii_lowercase())
         && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
-    is_name.then(|| Some((name.to_owned(), value.parse().ok()?)))?
+    is_name.then(|| Some((path.to_owned(), value.parse().ok()?)))?
 }
 
 /// `10` of `grep . exits; sleep 10; grep . exits`.

@@ -6,7 +6,8 @@
 //! 16761    16768    EXTERNAL_INTERRUPT                  93
 //! 16761    16768    HLT                                 5965
 //! ```
-//! Of one process or thread the columns in front are missing; a version has `EXIT_TIME_AVG` in ns behind. What threads have of one
+//! Of one process or thread the columns in front are missing; versions have `EXIT_TIME_AVG` in ns behind, and one of arm64 the thread's name
+//! (`b'CPU 3/KVM'`) and `AVG_TIME`. What threads have of one
 //! reason is added up.
 
 use super::{Row, count};
@@ -33,11 +34,20 @@ pub(super) fn read(text: &str) -> (Vec<Row>, Option<f64>) {
         // Ctrl-C, which ends it, is printed before the first row.
         let of = |name: &str| {
             let place = head.iter().position(|column| *column == name)?;
-            words.get(place).filter(|_| words.len() == head.len()).map(|word| word.trim_start_matches("^C"))
+            // Names of threads have blanks, so that the columns behind them count from the end.
+            let comm = head.iter().position(|column| *column == "COMM");
+            let more = words
+                .len()
+                .checked_sub(head.len())
+                .filter(|more| *more == 0 || comm.is_some_and(|comm| comm < place))?;
+            words.get(place + more).map(|word| word.trim_start_matches("^C"))
         };
         let (Some(reason), Some(exits)) = (of("KVM_EXIT_REASON"), of("COUNT").and_then(count)) else { continue };
-        let mean_ns = of("EXIT_TIME_AVG").and_then(|ns| ns.parse::<f64>().ok()).filter(|ns| ns.is_finite());
-        let sum = reasons.entry(reason.trim_start_matches("EXIT_REASON_")).or_default();
+        let mean_ns = of("EXIT_TIME_AVG")
+            .or_else(|| of("AVG_TIME"))
+            .and_then(|ns| ns.parse::<f64>().ok())
+            .filter(|ns| ns.is_finite());
+        let sum = reasons.entry(reason.trim_start_matches("EXIT_REASON_").trim_start_matches("EC_")).or_default();
         sum.is_timed = mean_ns.is_some() && (sum.is_timed || sum.count == 0);
         sum.count = sum.count.saturating_add(exits);
         sum.ns += mean_ns.unwrap_or(0.0) * exits as f64;

@@ -1,5 +1,5 @@
 //! What programs counted, without the events: `perf kvm stat`, `perf-prof kvm-exit`, `kvm_stat`, bcc's
-//! `kvmexit`, `perf stat -e kvm:*`.
+//! `kvmexit`, `perf stat -e kvm:*`, and exits by number of bpftrace and SystemTap.
 //!
 //! ```text
 //! text --words--> rows of a name with its numbers --> Counted: one a program
@@ -7,6 +7,7 @@
 //! A mailer may have wrapped the rows, so they are found among the words, not the lines. Sources: tools/perf/builtin-kvm.c and
 //! builtin-stat.c, tools/kvm/kvm_stat/kvm_stat, Linux 6.12.
 
+mod by_number;
 mod debugfs;
 mod devices;
 mod kvm_stat;
@@ -36,6 +37,8 @@ base::named! {
         KvmExit = "bcc kvmexit",
         PerfStat = "perf stat",
         Debugfs = "KVM's debugfs",
+        Bpftrace = "bpftrace",
+        SystemTap = "SystemTap's kvm_service_time",
     }
 }
 
@@ -51,6 +54,13 @@ pub struct Counted {
     pub total: Option<Total>,
     /// For how long it counted, where it tells.
     pub seconds: Option<f64>,
+}
+
+impl Counted {
+    /// Whether each row counts exits of one reason, so that all of them add up to the exits.
+    pub fn is_of_exits(&self) -> bool {
+        !matches!(self.by, Counter::KvmStat | Counter::PerfStat | Counter::Debugfs)
+    }
 }
 
 /// The last line of `perf kvm stat`: how many exits, and how long all were handled.
@@ -119,7 +129,9 @@ impl Counts {
 /// Finds rows in a text, and for how long they were counted.
 type Reader = fn(&str) -> (Vec<Row>, Option<f64>);
 
-const READERS: [(Counter, Reader); 6] = [
+const READERS: [(Counter, Reader); 8] = [
+    (Counter::Bpftrace, by_number::bpftrace),
+    (Counter::SystemTap, by_number::service_time),
     (Counter::KvmExit, kvmexit::read),
     (Counter::PerfProf, perf_prof::read),
     (Counter::Debugfs, debugfs::read),

@@ -5,6 +5,12 @@
 //!                  HLT      40833    95.85%    99.69%      1.16us    7968.39us     29.41us ( +-   1.54% )
 //! Total Samples:42600, Total events handled time:1204521.56us.
 //! ```
+//! Since Linux 6.4 times are in ns, the mean behind the others, below other heads:
+//!
+//! ```text
+//! Event name   Samples   Sample%    Time (ns)     Time%   Max Time (ns)   Min Time (ns)  Mean Time (ns)
+//! STORE_GUEST_PAGE_FAULT     26968     54.00%    2003031800    40.00%        3361400           27600           74274
+//! ```
 //! Early versions have the average time alone (tools/perf/builtin-kvm.c, `print_result`, Linux 3.12).
 
 use super::{Row, Total, count, with_unit};
@@ -45,6 +51,23 @@ const UNKNOWN: &str = "UNKNOWN";
 fn row(words: &[&str]) -> Option<(Row, usize)> {
     let [name, samples, count_share, time_share, times @ ..] = words else { return None };
     let share = |word: &str| with_unit(word, "%").map(|percent| (percent / 100.0).min(1.0));
+    // Time is the sum of all, and stands before its share.
+    if let (Some(_), [time_share, max, min, mean, ..]) = (count(time_share), times)
+        && let (Some(time_share), Some(max), Some(min), Some(mean)) =
+            (share(time_share), count(max), count(min), count(mean))
+    {
+        let row = Row {
+            name: (*name).to_owned(),
+            count: count(samples)?,
+            count_share: Some(share(count_share)?),
+            time_share: Some(time_share),
+            min_ns: Some(min as f64),
+            max_ns: Some(max as f64),
+            mean_ns: Some(mean as f64),
+            ..Row::default()
+        };
+        return Some((row, 8));
+    }
     let times: Vec<f64> = times.iter().take(3).map_while(|word| with_unit(word, "us")).map(|us| us * 1_000.0).collect();
     let (min_ns, max_ns, mean_ns) = match times[..] {
         [min, max, mean] => (Some(min), Some(max), mean),

@@ -102,3 +102,45 @@ fn kvmexit_of_bcc_counts_by_thread_and_may_tell_means() {
     let (_, rows, _) = counted(timed).unwrap();
     assert_eq!((rows[0].mean_ns, rows[1].mean_ns), (Some(1_519.0), Some(519.0)));
 }
+
+#[test]
+fn names_of_threads_move_no_column_of_kvmexit() {
+    let text = "TGID TID COMM KVM_EXIT_REASON COUNT AVG_TIME\n24877 24901 b'CPU 3/KVM' EC_WFx 7 5000.0\n24877 24900 b'CPU 2/KVM' EC_DABT_LOW 2 11320.0\n";
+    let (_, rows, _) = counted(text).unwrap();
+    let told: Vec<_> = rows.iter().map(|row| (row.name.as_str(), row.count, row.mean_ns)).collect();
+    assert_eq!(told, [("DABT_LOW", 2, Some(11_320.0)), ("WFx", 7, Some(5_000.0))]);
+}
+
+#[test]
+fn perf_of_today_has_times_in_ns_and_the_mean_last() {
+    let text = "Event name Samples Sample% Time (ns) Time% Max Time (ns) Min Time (ns) Mean Time (ns)\nHLT 300 75.00% 9000000 90.00% 50000 1000 30000\n";
+    let (by, rows, _) = counted(text).unwrap();
+    assert_eq!((by, rows[0].count, rows[0].time_share), (Counter::PerfKvmStat, 300, Some(0.9)));
+    assert_eq!((rows[0].min_ns, rows[0].max_ns, rows[0].mean_ns), (Some(1e3), Some(5e4), Some(3e4)));
+}
+
+#[test]
+fn numbers_of_reasons_have_names_where_one_instruction_set_alone_has_them() {
+    let script = "# bpftrace -e 'tracepoint:kvm:kvm_exit { @x[args->exit_reason] = count(); } interval:s:10 { exit(); }'\nAttaching 2 probes...\n";
+    let of = |rows: &str| {
+        let (by, rows, seconds) = counted(&format!("{script}{rows}")).unwrap();
+        assert_eq!((by, seconds), (Counter::Bpftrace, Some(10.0)));
+        rows.into_iter().map(|row| (row.name, row.per_second)).collect::<Vec<_>>()
+    };
+    assert_eq!(of("@x[12]: 50\n@x[30]: 100\n"), [("HLT".to_owned(), Some(5.0)), ("IO".to_owned(), Some(10.0))]);
+    assert_eq!(of("@x[120]: 50\n")[0].0, "HLT", "0x78 of SVM");
+    assert_eq!(of("@x[30]: 50\n")[0].0, "reason 30", "of both");
+    let service = "# reason: count sum(us) min(us) avg(us) max(us)\n12: 2 3000 58 1500 2942\n40: 10 1000 0 100 470\n";
+    let (_, rows, _) = counted(service).unwrap();
+    assert_eq!((rows[0].name.as_str(), rows[0].time_share, rows[0].mean_ns), ("HLT", Some(0.75), Some(1_500_000.0)));
+    assert_eq!((rows[1].name.as_str(), rows[1].max_ns), ("PAUSE", Some(470_000.0)));
+}
+
+#[test]
+fn counters_of_arm_stand_in_the_folder_of_a_vcpu() {
+    let text = "# cat vcpu0/exits; grep . vcpu0/*; sleep 10; grep . vcpu0/*\n812044\nvcpu0/exits:812044\nvcpu0/wfi_exit_stat:400117\nvcpu0/exits:1042044\nvcpu0/wfi_exit_stat:430117\n";
+    let (by, rows, seconds) = counted(text).unwrap();
+    assert_eq!((by, seconds), (Counter::Debugfs, Some(10.0)));
+    let told: Vec<_> = rows.iter().map(|row| (row.name.as_str(), row.count, row.per_second)).collect();
+    assert_eq!(told, [("vcpu0/exits", 230_000, Some(23_000.0)), ("vcpu0/wfi_exit_stat", 30_000, Some(3_000.0))]);
+}

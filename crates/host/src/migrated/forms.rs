@@ -322,5 +322,7 @@ mod tests {
         );
         assert!(account.notes[1].ends_with("4802 s are the limit of 32.0 GiB"), "{:?}", account.notes);
         assert_eq!(read(&text.replace("migrationUid", "  migrationUid")), [], "within an object it is read with it");
+        let deep: String = text.lines().map(|line| format!("    {line}\n")).collect();
+        assert_eq!(read(&deep).len(), 1, "as it stands in what `kubectl get vmi -o yaml` prints");
     }
 }

@@ -144,7 +144,10 @@ pub(super) fn of_state(text: &str) -> Option<Account> {
         let line = text.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(':'))?;
         Some(line.trim().trim_matches(['"', '\''])).filter(|value| !value.is_empty())
     };
-    if !text.lines().any(|line| line.starts_with("migrationUid:")) {
+    // Within an object it is read with it; by itself all of its keys are as deep as the first one.
+    let depth = |line: &str| line.len() - line.trim_start().len();
+    let first = text.lines().find(|line| !line.trim().is_empty()).map(depth);
+    if !text.lines().any(|line| line.trim_start().starts_with("migrationUid:") && Some(depth(line)) == first) {
         return None;
     }
     let is = |name: &str| value(name) == Some("true");

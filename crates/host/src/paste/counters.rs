@@ -2,7 +2,7 @@
 
 use super::{Pasted, Text, totals};
 use crate::machine::CpuUse;
-use base::number::percent;
+use base::number::{counted, percent};
 
 /// `Linux 5.14.0 (kvm7)  11/28/2026  _x86_64_  (8 CPU)`, above what programs of sysstat print.
 pub(super) fn system(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
@@ -19,7 +19,7 @@ pub(super) fn mpstat(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let (Some(cpu), Some(idle), Some(_)) = (column("CPU"), column("%idle"), column("%usr").or(column("%user"))) else {
         return 0;
     };
-    let mut end = at + 1;
+    let (mut end, mut totals, mut broken) = (at + 1, Vec::new(), 0);
     loop {
         let mut cells: Vec<&str> = text.at(end).split_whitespace().collect();
         // Below a clock of twelve hours the word of averages stands for two.
@@ -36,7 +36,17 @@ pub(super) fn mpstat(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
         if cells[cpu] == "all"
             && let Some(told) = totals::row(&header, &cells)
         {
-            pasted.total(text.fact(told, end));
+            // Columns overlap in no version, and cut digits take little.
+            let sum: f64 = header
+                .iter()
+                .zip(&cells)
+                .filter(|(name, _)| name.starts_with('%'))
+                .filter_map(|(_, cell)| totals::number(cell))
+                .sum();
+            match sum >= WHOLE {
+                true => totals.push(text.fact(told, end)),
+                false => broken += 1,
+            }
         }
         if let Some(number) = cells[cpu].parse::<u32>().ok().filter(|cpu| *cpu < base::cpus::MOST_CPUS) {
             let [irq, softirq, steal] = ["%irq", "%soft", "%steal"].map(|name| share(column(name)));
@@ -49,9 +59,22 @@ pub(super) fn mpstat(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     if end == at + 1 {
         return 0;
     }
+    if broken > 0 {
+        let said = format!(
+            "The shares of {} in this table do not add up to the time: its counters went backwards, as a guest's do whose stolen time jumped. Neither \
+             such rows nor those with all time stolen are used.",
+            counted(broken, "row", "rows")
+        );
+        pasted.summarize(said, text.place(at));
+        totals.retain(|told| told.value.shares.steal < 0.99);
+    }
+    totals.into_iter().for_each(|told| pasted.total(told));
     pasted.uses = text.place(at);
     end - at
 }
+
+/// What all shares of a row add up to at least, in percent.
+const WHOLE: f64 = 90.0;
 
 /// CPUs that are named where nothing else tells of them.
 const MOST_CPUS: usize = 16;

@@ -5,6 +5,7 @@
 use super::totals::number;
 use super::{Pasted, Text};
 use crate::machine::GaugeKind;
+use base::number::plain;
 use std::collections::BTreeMap;
 
 /// Columns, and how much one of their unit is.
@@ -30,11 +31,25 @@ pub(super) fn iostat(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
         if cells.len() != header.len() || !cells[1..].iter().all(|cell| number(cell).is_some()) {
             break;
         }
+        let value =
+            |name: &str| header.iter().position(|known| *known == name).and_then(|column| number(cells[column]));
+        let is_none = |rate: &str| value(rate) == Some(0.0);
         for (name, kind, scale) in COLUMNS {
-            let column = header.iter().position(|known| known == name);
-            if let Some(value) = column.and_then(|column| number(cells[column])) {
+            // How long requests took that were not there is no time.
+            let is_idle = name.strip_suffix("_await").is_some_and(|way| is_none(&format!("{way}/s")));
+            if let Some(value) = value(name).filter(|_| !is_idle) {
                 pasted.gauge(*kind, cells[0], value * scale, text.place(end));
             }
+        }
+        let queued = value("aqu-sz").or(value("avgqu-sz")).filter(|queued| *queued >= 1.0);
+        let is_busy = value("%util").is_some_and(|util| util >= 99.0);
+        if let Some(queued) = queued.filter(|_| is_busy && ["r/s", "w/s"].iter().all(|rate| is_none(rate))) {
+            let said = format!(
+                "{} has {} requests in its queue, and completed none in that interval: what is below it does not answer.",
+                cells[0],
+                plain(queued)
+            );
+            pasted.summarize(said, text.place(end));
         }
         end += 1;
     }
@@ -150,6 +165,15 @@ mod tests {
             assert_eq!(told, [(GaugeKind::DiskRead, 5.0), (GaugeKind::DiskFlush, 6e6)], "{text}");
             assert!(machine.gauges[1].subject.starts_with("vda"));
         }
+    }
+
+    #[test]
+    fn a_disk_that_completes_nothing_has_no_time_of_requests() {
+        let text = "Device:         rrqm/s   wrqm/s     r/s     w/s avgqu-sz   await r_await w_await  svctm  %util\nvda               0,00     0,00    0,00    0,00   128,00    0,0    0,00    0,00   0,00 100,00\n";
+        let machine = read(&[("t".to_owned(), text.to_owned())]);
+        let told: Vec<_> = machine.gauges.iter().map(|gauge| gauge.kind).collect();
+        assert_eq!(told, [GaugeKind::DiskBusy, GaugeKind::DiskQueue]);
+        assert!(machine.summaries[0].value.starts_with("vda has 128 requests in its queue, and completed none"));
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! Sources: turbostat(8), Linux 6.12; cpupower-frequency-info(1).
 
 use super::{Pasted, Text};
+use base::number::{counted, plain};
 
 /// Rows of CPUs that are shown: the columns of the others are in the row of all.
 const MOST_ROWS: usize = 64;
@@ -27,7 +28,7 @@ pub(super) fn turbostat(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usiz
     if column("Bzy_MHz").or(column("Busy%")).or(column("Avg_MHz")).is_none() && !is_short {
         return 0;
     }
-    let mut end = at + 1;
+    let (mut end, mut interrupted) = (at + 1, 0);
     loop {
         let cells: Vec<&str> = text.at(end).split_whitespace().collect();
         let is_cell = |cell: &&str| *cell == "-" || cell.parse::<f64>().is_ok();
@@ -39,6 +40,9 @@ pub(super) fn turbostat(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usiz
             Some(cpu) if *cpu != "-" => format!("CPU {cpu}"),
             _ => "all CPUs".to_owned(),
         };
+        let of_firmware = column("SMI").and_then(|column| cells.get(column)?.parse::<u64>().ok()).unwrap_or(0);
+        // The first row is of all CPUs together.
+        interrupted = if subject == "all CPUs" { interrupted } else { interrupted.max(of_firmware) };
         let told = header.iter().zip(&cells).filter(|(name, _)| !place.contains(name));
         if end - at <= MOST_ROWS {
             told.for_each(|(name, cell)| pasted.quote(name, &subject, cell, text.place(end)));
@@ -46,6 +50,22 @@ pub(super) fn turbostat(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usiz
             pasted.leave_out("rows of turbostat beyond the first", MOST_ROWS);
         }
         end += 1;
+    }
+    if interrupted > 0 {
+        // `-i 10`: otherwise it is whatever turbostat was told, or 5 s.
+        let words: Vec<&str> = text.at(at.saturating_sub(1)).split_whitespace().collect();
+        let seconds = words
+            .windows(2)
+            .find(|pair| matches!(pair[0], "-i" | "--interval"))
+            .and_then(|pair| pair[1].parse::<f64>().ok());
+        let rate = seconds
+            .filter(|seconds| *seconds > 0.0)
+            .map_or(String::new(), |seconds| format!(", {} a second", plain(interrupted as f64 / seconds)));
+        let said = format!(
+            "turbostat counted {} on a CPU at most{rate}: firmware takes the CPU from the kernel and from vCPUs, and nothing on the host can put it off.",
+            counted(interrupted, "SMI", "SMIs")
+        );
+        pasted.summarize(said, text.place(at));
     }
     if end == at + 1 { 0 } else { end - at }
 }
@@ -86,6 +106,8 @@ mod tests {
         let told = |what: &str, of: &str| {
             machine.quoted.iter().find(|told| told.what == what && told.subject == of).map(|told| told.value.as_str())
         };
+        let said = &machine.summaries[0].value;
+        assert!(said.starts_with("turbostat counted 2 SMIs on a CPU at most: firmware"), "{said}");
         assert_eq!((told("Bzy_MHz", "all CPUs"), told("Bzy_MHz", "CPU 0")), (Some("1800"), Some("1200")));
         assert_eq!((told("PkgWatt", "CPU 0"), told("PkgWatt", "CPU 4")), (Some("61.2"), None), "of the package");
         assert_eq!(told("Core", "CPU 0"), None, "where a CPU is says nothing of its speed");

@@ -8,6 +8,10 @@ fn message(line: &str) -> Option<&str> {
     if let Some((_, rest)) = line.split_once(" kernel: ") {
         return Some(message(rest).unwrap_or(rest));
     }
+    // What syslog writes to everybody's terminal.
+    if let Some(rest) = line.strip_prefix("kernel:") {
+        return Some(message(rest.trim_start()).unwrap_or(rest.trim_start()));
+    }
     let line = match line.strip_prefix('<').and_then(|rest| rest.split_once('>')) {
         Some((level, rest)) if level.bytes().all(|byte| byte.is_ascii_digit()) => rest,
         _ => line,
@@ -23,6 +27,9 @@ fn message(line: &str) -> Option<&str> {
 /// A line of the log: kept where it says that something is wrong.
 pub(super) fn line(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let line = text.at(at);
+    if line.starts_with("Message from syslogd@") && text.at(at + 1).starts_with("kernel:") {
+        return 1;
+    }
     let logged = message(line);
     // Without a stamp only a line that begins as one of the kernel's does is one.
     let begins = [

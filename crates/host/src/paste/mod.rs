@@ -6,6 +6,7 @@
 //! `/proc/cmdline`, `/proc/meminfo`, `/proc/pressure`, `free`, `numastat`, `iostat -x`, `virsh schedinfo` and `domstats`, `cpu.stat`, `cpu.max`,
 //! `schedstat`, settings below `/proc/sys` and `/sys`, the kernel's log, `lsvmbus -vv`, `ovs-appctl dpif-netdev/pmd-rxq-show`, `ovs-vsctl show`, `list`, `get`, `ethtool -c`, `-k`, `-l`, `-g`, `-S`, `iperf3`;
 //! `virt-top`, VPP's `show runtime`, `perf sched latency`, `calc-dirty-rate`, Firecracker's metrics, `sar -n DEV` and `EDEV`, `mpstat -o JSON`;
+//! `ip -s link`, `ifconfig`, `virsh domifstat`, `cpu-stats`, `domblkerror`, `coverage/show`, `dropstats`, `strace -c`, `kvmtop`, `/proc/PID/sched`, `lvs`, `df`, stalld, `dd`, `ioping`, `ping`, `pveperf`, LatencyMon;
 //! shown as they stand: fio, netperf, the summary of NFVbench, the console of TRex, `perf report`, turbostat, `cpupower frequency-info`, definitions of KubeVirt, `kubectl describe pod`, `openstack flavor show`, QEMU's log.
 //! ```text
 //! line by line: which block begins here? --> it takes its lines --> Pasted --threads--> Machine
@@ -14,16 +15,19 @@
 
 mod balloon;
 mod boot;
+mod cards;
 mod clock;
 mod counters;
 mod cpus;
 mod disks;
 mod ethtool;
+mod events;
 mod fio;
 mod frequency;
 mod gathered;
 mod generators;
 mod groups;
+mod halted;
 mod interrupts;
 mod iotune;
 mod iperf;
@@ -48,7 +52,9 @@ mod proxmox;
 mod qemu_command;
 mod qemu_log;
 mod screen;
+mod shares;
 mod short;
+mod small_tests;
 mod small_vmms;
 mod sums;
 mod switch;
@@ -171,6 +177,21 @@ const BLOCKS: &[Block] = &[
     sums::firecracker,
     sums::interfaces,
     sums::pmd_sleep,
+    cards::ip,
+    cards::ifconfig,
+    cards::domifstat,
+    events::coverage,
+    events::dropstats,
+    halted::state,
+    halted::lvs,
+    halted::df,
+    halted::stalld,
+    shares::guests,
+    shares::strace,
+    shares::cpu_stats,
+    shares::kvmtop,
+    shares::sched,
+    small_tests::block,
     generators::netperf,
     generators::nfvbench,
     generators::trex,

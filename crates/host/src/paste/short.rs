@@ -1,17 +1,16 @@
-//! Programs that answer in a line or a small table: `uptime`, `nproc`, `chrt -p`, `systemctl is-active`, `kubectl get pvc`, `perf stat` of
-//! cycles, `show config fwd` of testpmd, stress-ng's cyclic, and what ovs-vswitchd's main thread says of itself.
+//! Programs that answer in a line or a small table: `uptime`, `nproc`, `chrt -p`, `systemctl is-active`, `kubectl get pvc`,
+//! `show config fwd` of testpmd, stress-ng's cyclic, and what ovs-vswitchd's main thread says of itself.
 //!
-//! Sources: uptime(1) of procps-ng 4.0, nproc(1), chrt(1) of util-linux 2.38, systemctl(1), kubectl 1.29, perf-stat(1) and perf-list(1),
-//! Linux 6.12; app/test-pmd/config.c (`rxtx_config_display`, `pkt_fwd_config_display`), DPDK 23.11;
+//! Sources: uptime(1) of procps-ng 4.0, nproc(1), chrt(1) of util-linux 2.38, systemctl(1), kubectl 1.29;
+//! app/test-pmd/config.c (`rxtx_config_display`, `pkt_fwd_config_display`), DPDK 23.11;
 //! core-cyclic of stress-ng 0.15 (stress-cyclic.c); lib/poll-loop.c (`log_wakeup`) and lib/vlog.c, Open vSwitch 3.1.
 
 use super::{Pasted, Text, prompt};
-use base::number::thousands;
 
 /// A line of one of them.
 pub(super) fn line(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
-    const READERS: [fn(&Text<'_>, usize, &mut Pasted) -> usize; 9] =
-        [uptime, nproc, chrt, active, claims, cycles, columns, cyclic, poll_loop];
+    const READERS: [fn(&Text<'_>, usize, &mut Pasted) -> usize; 8] =
+        [uptime, nproc, chrt, active, claims, columns, cyclic, poll_loop];
     READERS.iter().map(|read| read(text, at, pasted)).find(|taken| *taken > 0).unwrap_or(0)
 }
 
@@ -117,19 +116,6 @@ fn columns(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
         pasted.quote(name, port, text.at(line), text.place(line));
     }
     names.len()
-}
-
-/// `3,003,681,104  cycles:H` of perf stat, with the time before it where an interval was asked for: `:H` is the host, `:G` the guests.
-fn cycles(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
-    let words: Vec<&str> = text.at(at).split_whitespace().take(3).collect();
-    let Some(event) = words.iter().position(|word| word.starts_with("cycles:")) else { return 0 };
-    let kind = words[event].trim_start_matches("cycles:");
-    let is_kind = !kind.is_empty() && kind.bytes().all(|byte| b"HGku".contains(&byte));
-    let count = event.checked_sub(1).and_then(|at| words[at].replace(',', "").parse::<u64>().ok());
-    let Some(count) = count.filter(|_| is_kind) else { return 0 };
-    let when = event.checked_sub(2).map_or(String::new(), |at| format!(", until {} s", words[at]));
-    pasted.quote("perf stat", &format!("{}{when}", words[event]), &thousands(count), text.place(at));
-    1
 }
 
 /// `stress-ng: info:  [2436] cyclic:   min: 2603 ns, max: 2073993 ns, std.dev. 29163.42`: what its stressor cyclic measured.

@@ -110,6 +110,8 @@ pub(super) fn vpp(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
             || cells.len() >= 7 && cells.last().is_some_and(|last| last.parse::<f64>().is_ok())
     };
     let mut dearest: Option<(f64, String)> = None;
+    // How many packets a poll of cards finds: a full thread finds many each time.
+    let mut found: Option<f64> = None;
     while is_row(end) {
         let cells: Vec<&str> = text.at(end).split_whitespace().collect();
         let count = |back: usize| cells.get(cells.len().checked_sub(back)?)?.parse::<f64>().ok();
@@ -121,6 +123,9 @@ pub(super) fn vpp(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
                 plain(per_call)
             );
             pasted.quote(&format!("VPP, {name}"), cells[0], &told, text.place(end));
+            if cells[1] == "polling" {
+                found = Some(found.unwrap_or(0.0).max(per_call));
+            }
             if packets > 0.0 && dearest.as_ref().is_none_or(|(most, _)| clocks > *most) {
                 dearest = Some((clocks, cells[0].to_owned()));
             }
@@ -133,6 +138,9 @@ pub(super) fn vpp(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
         .filter(|rate| *rate > 0.0)
         .map_or(String::new(), |rate| format!("; it drops {} a second", thousands(rate as u64)));
     let full = match vectors {
+        _ if found.is_some_and(|found| found < 1.0) => {
+            "it has room, since a poll finds less than one packet on average"
+        }
         vectors if vectors >= FRAME * 0.9 => "it is full",
         vectors if vectors >= FRAME / 2.0 => "it has little room left",
         _ => "it has room",

@@ -6,6 +6,7 @@ use super::{Pasted, Text};
 use crate::budget;
 use crate::machine::ovsdb::{Row, printed};
 use crate::machine::{Bridge, Pmd, PmdQueue, PortCounters, SwitchPort};
+use base::number::thousands;
 
 /// `pmd thread numa_id 0 core_id 4:` and what it serves. People retype it: without the first words, with commas, all on one line.
 pub(super) fn pmd(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
@@ -139,6 +140,7 @@ pub(super) fn statistics(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usi
 /// counters get the names that `ovs-vsctl` has for them.
 pub(super) fn dumped_port(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     if text.at(at).starts_with("OFPST_PORT reply") {
+        carried(text, at, pasted);
         return 1;
     }
     let Some((name, first)) = text.at(at).strip_prefix("port ").and_then(|port| port.split_once(':')) else { return 0 };
@@ -169,6 +171,36 @@ pub(super) fn dumped_port(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> us
         pasted.leave_out("counters of interfaces beyond the first", budget::PORTS);
     }
     lines
+}
+
+/// Packets from which on a switch that hands none on is told.
+const SOME_PACKETS: u64 = 1_000;
+
+/// What came in at all ports of a reply, where hardly any of it left by another one.
+fn carried(text: &Text<'_>, at: usize, pasted: &mut Pasted) {
+    let is_of =
+        |line: &str| line.is_empty() || ["port ", "tx pkts=", "duration="].iter().any(|begin| line.starts_with(begin));
+    let count = |line: &str, way: &str| -> Option<u64> {
+        line.split_once(way)?.1.split_once("pkts=")?.1.split(',').next()?.parse().ok()
+    };
+    let (mut received, mut sent, mut most) = (0_u64, 0_u64, (0, String::new()));
+    for line in (at + 1..text.lines.len()).map(|line| text.at(line)).take_while(|line| is_of(line)) {
+        if let (Some(packets), Some((name, _))) = (count(line, "rx "), line.split_once(':')) {
+            received = received.saturating_add(packets);
+            most = most.max((packets, name.trim_start_matches("port ").trim().trim_matches('"').to_owned()));
+        }
+        sent = sent.saturating_add(count(line, "tx ").unwrap_or(0));
+    }
+    if received >= SOME_PACKETS && sent < received / 100 {
+        let said = format!(
+            "The switch received {} packets, {} of them at {}, and sent {}: its flows drop them, or lead them to no port (ovs-ofctl dump-flows BRIDGE).",
+            thousands(received),
+            thousands(most.0),
+            most.1,
+            thousands(sent)
+        );
+        pasted.summarize(said, text.place(at));
+    }
 }
 
 /// `ovs-vsctl show`: bridges, ports and interfaces, one inside of the other.

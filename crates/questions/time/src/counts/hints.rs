@@ -14,6 +14,8 @@ pub(super) fn meaning(name: &str) -> Option<&'static str> {
     let bare = name.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')')).unwrap_or(name);
     // perf tells the code that it does not know: `UNKNOWN:131072`.
     let bare = bare.split_once(':').filter(|(name, _)| *name == "UNKNOWN").map_or(bare, |(name, _)| name);
+    // In the folder of a vCPU: `vcpu0/exits`.
+    let bare = bare.rsplit('/').next().unwrap_or(bare);
     let known = meanings().find(|(names, _)| names.split(' ').any(|name| name == bare));
     known.map(|(_, meaning)| meaning).or_else(|| facts::counts::device(name).map(|device| device.what))
 }

@@ -5,7 +5,7 @@
 
 mod hints;
 
-use base::number::{duration, list, many, percent, rate, thousands};
+use base::number::{counted as counted_in_words, duration, list, many, percent, rate, thousands};
 use base::{Cell, Section, Table, TableSpec, Unknown, shown, table};
 use facts::counts::{Counted, Counter, Row};
 use facts::{Answer, Case, Error};
@@ -94,21 +94,12 @@ fn sentence(counted: &Counted, on: &str) -> String {
     let shown = counted.rows.iter().fold(0_u64, |sum, row| sum.saturating_add(row.count));
     let total = counted.total.map_or(shown, |total| total.count);
     let hidden = hidden(counted, shown).unwrap_or_default();
-    let (what, path) = (
-        if matches!(counted.by, Counter::PerfKvmStat | Counter::PerfProf | Counter::KvmExit) {
-            "exit"
-        } else {
-            "event"
-        },
-        &counted.path,
-    );
+    let (what, path) = (if counted.is_of_exits() { "exit" } else { "event" }, &counted.path);
     let said: Vec<String> = largest.iter().take(NAMED).map(|row| told(row)).collect();
     // Tracepoints of one exit are several events: their sum is none of exits.
-    let total = match counted.by {
-        Counter::PerfKvmStat | Counter::PerfProf | Counter::KvmExit => many(total, what),
-        Counter::KvmStat | Counter::PerfStat | Counter::Debugfs => {
-            many(counted.rows.len() as u64, "kind of event").replace("kind of events", "kinds of event")
-        }
+    let total = match counted.is_of_exits() {
+        true => many(total, what),
+        false => counted_in_words(counted.rows.len() as u64, "kind of event", "kinds of event"),
     };
     let ports = ports(counted).unwrap_or_default();
     let stopped = never_ran(counted).unwrap_or_default();

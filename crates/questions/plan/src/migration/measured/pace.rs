@@ -155,6 +155,9 @@ pub(super) fn sentence(migration: &Migration) -> Option<String> {
         (None, None) => {}
     }
     let ends = match (pace.ends(), pace.at_best_ns()) {
+        (Ends::No, _) if migration.by == Some(By::CloudHypervisor) => {
+            ": it does not converge, and ends when Cloud Hypervisor's passes or its time are used up".to_owned()
+        }
         (Ends::No, _) => ": it does not end by itself".to_owned(),
         (Ends::Yes, Some(ns)) => format!(": at these rates it ends in {} at best", duration(ns)),
         (_, Some(ns)) => format!(": it takes {} more at least", duration(ns)),
@@ -176,7 +179,7 @@ pub(super) const RULES: &[Rule] = &[Rule {
     per: "run",
     looks_at: "Whether a migration that is under way dirties as much memory as it sends.",
     why: "Each pass sends what the guest dirtied in the one before. Where it dirties as fast as is sent, passes do not shrink, and QEMU never stops the guest \
-          by itself. The ways out stand in the order in which to try them: each costs more than the one before.",
+          by itself; Cloud Hypervisor ends it once its passes or its time are used up: it stops the guest for what is left, or gives up (timeout_strategy). The ways out stand in the order in which to try them: each costs more than the one before.",
     source: "docs/read/migration.md, \"When it never ends\"; virsh(1), libvirt 9.0; migration_iteration_run in migration/migration.c, QEMU 7.2",
     ..Rule::checked_by(never_ends)
 }];
@@ -197,6 +200,13 @@ const IN_MONITOR: [&str; 5] = [
     "migrate_start_postcopy   # only where it was begun with the capability postcopy-ram on; price: the guest waits for pages, and a failure of either host loses it; no undo",
     "migrate_cancel   # and begin again with migrate_set_capability auto-converge on, or postcopy-ram on; price: what was sent",
     "migrate_set_parameter downtime-limit MILLISECONDS   # last: price: the guest is dark for so long; undo: BEFORE",
+];
+
+/// Cloud Hypervisor asks for all of it when a migration begins (SendMigrationData of its API of 2026-05); older ones stop the
+/// guest after five passes whatever is left.
+const BY_CLOUD_HYPERVISOR: [&str; 2] = [
+    "ch-remote --api-socket SOCKET send-migration --help   # has it downtime_ms, timeout_s and timeout_strategy? A downtime of MILLISECONDS ms would do now; price: the guest is dark for so long",
+    "# inside the guest: let its load write less, or migrate it at another time; price: the guest's work",
 ];
 
 /// What KubeVirt itself has to let a migration end, in its own configuration (KubeVirtConfiguration.MigrationConfiguration, KubeVirt 1.3).
@@ -225,7 +235,11 @@ fn never_ends((run, migration, _): Run<'_>) -> Option<Hit> {
         hit.fix.extend(BY_KUBEVIRT.map(str::to_owned));
         return Some(hit);
     }
-    let title = format!("The migration does not end by itself: the guest dirties {dirties}/s, and {sends}/s are sent");
+    let what = match migration.by {
+        Some(By::CloudHypervisor) => "does not converge",
+        _ => "does not end by itself",
+    };
+    let title = format!("The migration {what}: the guest dirties {dirties}/s, and {sends}/s are sent");
     let seen = format!("{} left", pace.left.map_or_else(|| "an unknown amount".to_owned(), |left| bytes(left as f64)));
     let mut hit = Hit::new(format!("run {run}"), Severity::High, title)
         .with(base::Evidence::in_table(seen, "migration.pace").key("run", run.to_string()));
@@ -244,17 +258,18 @@ fn never_ends((run, migration, _): Run<'_>) -> Option<Hit> {
     let dark_ms =
         pace.dark_now_ns().map_or_else(|| "MILLISECONDS".to_owned(), |ns| format!("{:.0}", (ns / 1e6).floor() + 1.0));
     // Whoever asks QEMU's monitor itself answers there, too.
-    let ways_out = match migration.by {
-        Some(By::Monitor | By::Proxmox) => IN_MONITOR,
-        _ => BY_LIBVIRT,
+    let ways_out: &[&str] = match migration.by {
+        Some(By::Monitor | By::Proxmox) => &IN_MONITOR,
+        Some(By::CloudHypervisor) => &BY_CLOUD_HYPERVISOR,
+        _ => &BY_LIBVIRT,
     };
+    let is_monitor = ways_out == IN_MONITOR;
     let before = downtime_limit(&migration.notes);
     let before = before.unwrap_or_else(|| {
-        let asks =
-            if ways_out == IN_MONITOR { "info migrate_parameters" } else { "virsh migrate-getmaxdowntime DOMAIN" };
+        let asks = if is_monitor { "info migrate_parameters" } else { "virsh migrate-getmaxdowntime DOMAIN" };
         format!("what {asks} said before")
     });
-    let asked = usize::from(has_none && ways_out == IN_MONITOR);
+    let asked = usize::from(has_none && is_monitor);
     // Where auto-converge takes all that it may, a larger step takes no more.
     let throttle = migration.polls.iter().rev().find_map(|(_, poll)| poll.throttle_percent).unwrap_or(0);
     let is_throttled = throttle >= MOST_THROTTLE;
