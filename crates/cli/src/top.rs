@@ -46,7 +46,7 @@ pub(crate) struct Top {
     /// Replay this recording in place of observing this host
     #[arg(value_name = "RECORDING", value_hint = ValueHint::AnyPath, conflicts_with_all = ["no_irq", "measure_cost", "proc_only"])]
     recording: Option<PathBuf>,
-    /// Begin so many seconds after its first event
+    /// Time after its first event to begin at
     #[arg(long, value_name = "SECONDS", value_parser = instant, requires = "recording", default_value = "0")]
     at: u64,
     /// Show one interval and exit
