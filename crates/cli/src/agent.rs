@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Observe all vCPUs all the time, record a few seconds every few minutes, and serve metrics
+/// Observe all vCPUs, record every few minutes, and serve metrics
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     kvmscope agent /var/lib/kvmscope\n  \

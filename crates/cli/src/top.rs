@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 
-/// Show what the vCPUs of this host do right now, or did in a recording
+/// Show what vCPUs of this host do right now, or did in a recording
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     kvmscope top\n  \

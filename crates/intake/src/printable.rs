@@ -7,16 +7,19 @@ use std::borrow::Cow;
 /// Lines that end so from which a text without a header is one.
 const LEAST_FOLDED: usize = 3;
 
+/// The carriage return of a line that was written elsewhere.
+const RETURN: &str = "=0D";
+
 /// The text, decoded where it is such a mail.
 pub(crate) fn decoded(text: &str) -> Cow<'_, str> {
     // Most texts have no such mark at all.
-    if !text.contains("=\n") && !text.contains("=\r\n") {
+    if !text.contains("=\n") && !text.contains("=\r\n") && !text.contains("=0D\n") {
         return Cow::Borrowed(text);
     }
     let says = text.lines().any(|line| {
         line.to_ascii_lowercase().starts_with("content-transfer-encoding:") && line.contains("quoted-printable")
     });
-    let folded = text.lines().filter(|line| line.ends_with('=')).count();
+    let folded = text.lines().filter(|line| line.ends_with('=') || line.ends_with(RETURN)).count();
     // Without a header: many folded lines, and every other sign of equality is a letter in two digits.
     // A rule of such signs below a head is none: only the last of a line may have nothing behind it.
     let is_coded = |line: &str| {
@@ -34,7 +37,7 @@ pub(crate) fn decoded(text: &str) -> Cow<'_, str> {
             Some(line) => (line, true),
             None => (line, false),
         };
-        push(line, &mut bytes);
+        push(line.strip_suffix(RETURN).unwrap_or(line), &mut bytes);
         if goes_on {
             owed += 1;
             continue;
@@ -83,6 +86,12 @@ mod tests {
             decoded(mail),
             "Content-Transfer-Encoding: quoted-printable\n\ngpa 0xfee000b0 val 0x0\n\nx=1\nJ\u{fc}rgen\n"
         );
+    }
+
+    #[test]
+    fn lines_that_were_ended_elsewhere_end_once() {
+        let mail = "Content-Transfer-Encoding: quoted-printable\n\nsetup: 4 ms=0D\n=0D\nnormal: 1 pages=0D\n";
+        assert!(decoded(mail).ends_with("\n\nsetup: 4 ms\n\nnormal: 1 pages\n"), "{}", decoded(mail));
     }
 
     #[test]

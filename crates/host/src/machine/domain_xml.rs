@@ -242,7 +242,11 @@ fn unused(node: Node<'_, '_>) -> Option<String> {
         "input" if kind == "tablet" => Some("USB tablet".to_owned()),
         "disk" if matches!(kind, "cdrom" | "floppy") => Some(format!("{kind} drive")),
         "controller" if kind == "usb" && model != "none" => Some("USB controller".to_owned()),
-        "video" => Some("video card".to_owned()),
+        "video" => {
+            let model = node.children().find(|child| child.has_tag_name("model"));
+            let is_there = model.and_then(|model| model.attribute("type")) != Some("none");
+            is_there.then(|| "video card".to_owned())
+        }
         _ => None,
     }
 }

@@ -106,11 +106,19 @@ impl Requests {
     }
 }
 
-/// `vda rd_req 12345` and so on, what `virsh domblkstat DOMAIN DISK` prints; with `--human` `Device: vda` and ` number of read operations: 12345`.
+/// What all disks of a VM are called together.
+const ALL_DISKS: &str = "all disks";
+
+/// `vda rd_req 12345` and so on, what `virsh domblkstat DOMAIN DISK` prints, without a disk ` rd_req 12345` of all of them; with `--human`
+/// `Device: vda` and ` number of read operations: 12345`.
 pub(super) fn domblkstat(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let told = |line: usize| -> Option<(&str, &str, &str)> {
         let words: Vec<&str> = text.at(line).split_whitespace().collect();
-        let [disk, name, value] = words[..] else { return None };
+        let (disk, name, value) = match words[..] {
+            [disk, name, value] => (disk, name, value),
+            [name, value] => (ALL_DISKS, name, value),
+            _ => return None,
+        };
         let is_known = ["rd_", "wr_", "flush_", "errs"].iter().any(|begin| name.starts_with(begin));
         Some((disk, name, value)).filter(|_| is_known && value.parse::<f64>().is_ok())
     };
@@ -120,7 +128,8 @@ pub(super) fn domblkstat(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usi
     };
     let mut requests = Requests::new(text.place(at));
     let mut end = at;
-    if let Some((disk, _, _)) = told(at) {
+    let is_first = |(disk, name, _): &(&str, &str, &str)| *disk != ALL_DISKS || *name == "rd_req";
+    if let Some((disk, _, _)) = told(at).filter(is_first) {
         requests.name = Some(disk.to_owned());
         while let Some((_, name, value)) = told(end).filter(|(of, _, _)| *of == disk) {
             requests.take(name, value);
@@ -140,6 +149,7 @@ pub(super) fn domblkstat(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usi
 
 #[cfg(test)]
 mod tests {
+    use super::ALL_DISKS;
     use crate::machine::GaugeKind;
     use crate::paste::read;
 
@@ -158,12 +168,13 @@ mod tests {
                      number of flush operations:     4\n total duration of reads (ns):   50\n total duration of flushes (ns): 24000000\n";
         let bare = "$ virsh domblkstat web vda\nvda rd_req 10\nvda rd_total_times 50\nvda flush_operations 4\nvda flush_total_times 24000000\n";
         let all = "Domain: 'web'\n  block.count=1\n  block.0.name=vda\n  block.0.rd.reqs=10\n  block.0.rd.times=50\n  block.0.fl.reqs=4\n  block.0.fl.times=24000000\n";
-        for text in [human, bare, all] {
+        let summed = "$ virsh domblkstat web\n rd_req 10\n rd_total_times 50\n flush_operations 4\n flush_total_times 24000000\n";
+        for (text, disk) in [(human, "vda"), (bare, "vda"), (all, "vda"), (summed, ALL_DISKS)] {
             let machine = read(&[("t".to_owned(), text.to_owned())]);
             assert_eq!(machine.sources[0].2, 0, "{:?}", machine.strange);
             let told: Vec<_> = machine.gauges.iter().map(|gauge| (gauge.kind, gauge.value)).collect();
             assert_eq!(told, [(GaugeKind::DiskRead, 5.0), (GaugeKind::DiskFlush, 6e6)], "{text}");
-            assert!(machine.gauges[1].subject.starts_with("vda"));
+            assert!(machine.gauges[1].subject.starts_with(disk));
         }
     }
 

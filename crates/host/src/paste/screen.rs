@@ -21,8 +21,9 @@ const HEAD: &[(&str, &str)] = &[
 /// A line above the rows: how all CPUs were used, or with the key 1 each of them (`%Cpu3  :  1.0 us, ...`).
 pub(super) fn head(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let line = text.at(at);
-    // A terminal cuts totals that are too wide: `13158972+total`.
-    let is_head = |(first, word): &(&str, &str)| line.starts_with(first) && line.replace('+', " ").contains(word);
+    // A terminal cuts totals that are too wide: `13158972+total`. Before 3.3 names follow a percent sign: `35.5%id,`.
+    let is_head =
+        |(first, word): &(&str, &str)| line.starts_with(first) && line.replace(['+', '%'], " ").contains(word);
     if !HEAD.iter().any(is_head) {
         return 0;
     }
@@ -36,6 +37,7 @@ pub(super) fn head(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
         return 1;
     };
     // `0,0 ni,100,0 id`: each name stands behind its share, and a full one leaves no blank before it.
+    let shares = shares.replace('%', " ");
     let words: Vec<&str> = shares.split_whitespace().collect();
     let percent = |names: &[&str]| {
         let at = words.iter().position(|word| word.starts_with(names[0]))?;
