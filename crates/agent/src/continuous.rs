@@ -84,13 +84,14 @@ fn watch(host: &Path, counters: &Mutex<Counters>, ends: &AtomicBool, tell: &Send
     let mut identities = Identities::new(host.to_owned());
     counters.lock().unwrap_or_else(PoisonError::into_inner).begin(observer.is_exact());
     let _ = tell.send(Ok((observer.is_exact(), floor(observer.is_exact(), &first.floor))));
-    let (mut last, mut complained) = (Instant::now(), false);
+    let began = Instant::now();
+    let (mut last, mut complained) = (began, false);
     while !rest(last, ends) {
         let now = Instant::now();
         let since = now.duration_since(std::mem::replace(&mut last, now));
         match observer.frame(None) {
             Ok(frame) => {
-                identities.meet(&frame.vcpus);
+                identities.meet(&frame.vcpus, now.duration_since(began));
                 counters.lock().unwrap_or_else(PoisonError::into_inner).add(&frame.vcpus, since, &mut identities);
             }
             Err(error) if !complained => {
@@ -114,7 +115,7 @@ fn rest(last: Instant, ends: &AtomicBool) -> bool {
 }
 
 fn floor(is_exact: bool, lines: &[String]) -> String {
-    let head = is_exact.then_some("every vCPU is observed all the time, exact to the nanosecond");
+    let head = is_exact.then_some("every vCPU is observed all the time, by the fold in the kernel");
     // The last line is what looking has cost so far: nothing.
     let told = lines[..lines.len().saturating_sub(1)].iter().map(String::as_str);
     head.into_iter().chain(told).collect::<Vec<_>>().join("; ")

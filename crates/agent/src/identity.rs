@@ -4,8 +4,9 @@ use super::open_metrics::label;
 use analysis::flow::live::{Preemptor, Vcpu};
 use host::Snapshot;
 use host::machine::{Machine, Manager};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Threads that are remembered; beyond that they are looked up again.
 const MOST_THREADS: usize = 8_192;
@@ -19,6 +20,9 @@ pub(crate) struct Taker {
     pub by: String,
 }
 
+/// All definitions of a host are read for a new VM; where they come and go all the time, no more often.
+const LOOKED_UP_EVERY: Duration = Duration::from_secs(10);
+
 /// What is known of VMs and threads, each looked up once.
 pub(crate) struct Identities {
     host: PathBuf,
@@ -28,34 +32,35 @@ pub(crate) struct Identities {
     vcpus: BTreeMap<i32, String>,
     processes: BTreeMap<i32, String>,
     threads: BTreeMap<(i32, String), Taker>,
+    /// When definitions were read last.
+    looked_at: Option<Duration>,
 }
 
 impl Identities {
     pub(crate) fn new(host: PathBuf) -> Self {
         let (vms, vcpus, processes, threads) = Default::default();
-        Self { host, vms, vcpus, processes, threads }
+        Self { host, vms, vcpus, processes, threads, looked_at: None }
     }
 
-    /// VMs that were seen: who is new is looked up.
-    pub(crate) fn meet(&mut self, vcpus: &[Vcpu]) {
-        let is_new = vcpus.iter().any(|vcpu| !self.vms.contains_key(&vcpu.vm));
-        self.vcpus = vcpus.iter().map(|vcpu| (vcpu.tid, vcpu.vm.clone())).collect();
-        if !is_new {
+    /// VMs that were seen `at` a time since the agent began: who is new is looked up.
+    pub(crate) fn meet(&mut self, vcpus: &[Vcpu], at: Duration) {
+        let now: BTreeMap<i32, String> = vcpus.iter().map(|vcpu| (vcpu.tid, vcpu.vm.clone())).collect();
+        if now != self.vcpus {
+            self.vcpus = now;
+            let process = |(tid, vm): (&i32, &String)| Some((self.status(*tid, "Tgid")?, vm.clone()));
+            self.processes = self.vcpus.iter().filter_map(process).collect();
+            // Who was nobody's may be theirs.
+            self.threads.clear();
+        }
+        let is_known = |(_, vm): (&i32, &String)| self.vms.contains_key(vm);
+        let is_due = self.looked_at.is_none_or(|looked_at| at.saturating_sub(looked_at) >= LOOKED_UP_EVERY);
+        if self.processes.iter().all(is_known) || !is_due {
             return;
         }
-        self.processes =
-            self.vcpus.iter().filter_map(|(tid, vm)| Some((self.status(*tid, "Tgid")?, vm.clone()))).collect();
-        let now: BTreeSet<&String> = vcpus.iter().map(|vcpu| &vcpu.vm).collect();
-        self.vms.retain(|vm, _| now.contains(vm));
+        self.looked_at = Some(at);
         let machine = Snapshot::open(&self.host).map(|now| Machine::of_snapshots(std::slice::from_ref(&now)));
-        for (pid, vm) in &self.processes {
-            let labels = identity(vm, *pid, machine.as_ref().ok());
-            self.vms.entry(vm.clone()).or_insert(labels);
-        }
-        // Of one that has ended meanwhile no more is known.
-        for vm in now {
-            self.vms.entry(vm.clone()).or_insert_with(|| label("vm", vm));
-        }
+        let machine = machine.as_ref().ok();
+        self.vms = self.processes.iter().map(|(pid, vm)| (vm.clone(), identity(vm, *pid, machine))).collect();
     }
 
     /// The labels of a VM's identity, where it was met.

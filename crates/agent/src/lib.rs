@@ -12,6 +12,7 @@
 mod continuous;
 mod cost;
 mod counters;
+mod families;
 mod identity;
 mod keep;
 mod open_metrics;

@@ -101,6 +101,26 @@ impl Source {
             Source::Recorded(replay) => Ok(replay.frame(every)),
         }
     }
+
+    /// When the last one ended: the time here, or the place in the recording.
+    #[cfg(feature = "full")]
+    fn time(&self) -> String {
+        match self {
+            Source::Host(..) => Utc::of(SystemTime::now()).stamp(),
+            Source::Recorded(replay) => replay.position(),
+        }
+    }
+
+    /// What JSON says that it is of.
+    fn recording(&self) -> Recording {
+        match self {
+            Source::Host(..) => {
+                let created = Utc::of(SystemTime::now()).stamp();
+                Recording::made(&format!("kvmscope top {}", env!("CARGO_PKG_VERSION")), created)
+            }
+            Source::Recorded(replay) => replay.recording().clone(),
+        }
+    }
 }
 
 /// Shorter intervals show little but the look itself, longer ones nothing of now.
@@ -147,7 +167,7 @@ impl Top {
                 std::thread::sleep(next.saturating_duration_since(Instant::now()));
             }
             let Some(frame) = source.frame(self.delay)? else { break };
-            self.show(&frame, number > 0, &interrupt)?;
+            self.show(&frame, &source, number > 0, &interrupt)?;
         }
         Ok(Exit::Answered)
     }
@@ -169,20 +189,19 @@ impl Top {
     fn screen(&self, source: &mut Source, interrupt: &Interrupt) -> anyhow::Result<Exit> {
         let stop = interrupt.hold();
         let mut screen = Screen::new(self.delay, self.vm.is_some(), self.page.page().ascii);
-        let clock = || Utc::of(SystemTime::now()).stamp();
-        let observe = |every| Ok(source.frame(every)?.map(|frame| (frame, clock())));
+        let observe = |every| Ok(source.frame(every)?.map(|frame| (frame, source.time())));
         ::top::show(&mut screen, self.delay, observe, &stop)?;
         Ok(if stop.load(Ordering::Relaxed) { Exit::Interrupted } else { Exit::Answered })
     }
 
-    fn show(&self, frame: &Frame, is_later: bool, interrupt: &Interrupt) -> anyhow::Result<()> {
+    fn show(&self, frame: &Frame, source: &Source, is_later: bool, interrupt: &Interrupt) -> anyhow::Result<()> {
         if self.vm.is_some() && frame.vcpus.is_empty() && self.once {
             bail!(WrongUse("that VM has no vCPU that could be seen in the interval".to_owned()));
         }
         let page = self.page.page();
         let sections = || {
             let about = frame.floor.clone();
-            analysis::flow::live::sections(frame.machine(), &frame.vcpus, about, frame.head.line(self.delay))
+            analysis::flow::live::sections(&frame.machine, &frame.vcpus, about, frame.head.line(self.delay))
         };
         if let Some(directory) = &self.csv {
             let sections = sections();
@@ -191,9 +210,7 @@ impl Top {
         }
         let mut out = std::io::stdout().lock();
         if self.json {
-            let created = Utc::of(SystemTime::now()).stamp();
-            let recording = Recording::made(&format!("kvmscope top {}", env!("CARGO_PKG_VERSION")), created);
-            let answered = Answered::of(recording, sections(), Vec::new());
+            let answered = Answered::of(source.recording(), sections(), Vec::new());
             show::json::write(&mut out, "top", &[answered.shown()])?;
         } else {
             let gap = if is_later { "\n" } else { "" };

@@ -22,18 +22,16 @@ pub struct Options {
 /// The difference of two readings.
 #[derive(Debug, Clone, Default)]
 pub struct Frame {
+    /// What the machine is called in tables.
+    pub machine: String,
     pub head: Head,
     /// What the numbers stand on, and what is missing, a line each; the last one is what looking has cost.
     pub floor: Vec<String>,
     pub vcpus: Vec<Vcpu>,
 }
 
-impl Frame {
-    /// What the recorded machine is called in tables.
-    pub fn machine(&self) -> &'static str {
-        base::recording::Machine::RECORDED
-    }
-}
+/// What this host is called in tables.
+pub(crate) const HERE: &str = base::recording::Machine::RECORDED;
 
 /// Observes the host by the best means that it allows.
 pub struct Observer(Source);
@@ -145,7 +143,7 @@ impl Folded {
         self.forget(&reading);
         self.before = reading.threads.into_iter().map(|thread| (thread.index, thread)).collect();
         self.events += events;
-        Frame { head, floor, vcpus }
+        Frame { machine: HERE.to_owned(), head, floor, vcpus }
     }
 
     /// Threads that have ended are forgotten: their ids may be others' by now.

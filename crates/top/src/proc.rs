@@ -1,7 +1,7 @@
 //! What /proc alone tells: how long threads waited, and how long they were in guests.
 
 use super::head::Head;
-use super::observe::{Frame, own_ns};
+use super::observe::{Frame, HERE, own_ns};
 use super::processes::{distinct_names, fields, number, number_of, vms};
 use analysis::flow::live::Vcpu;
 use base::number::duration;
@@ -82,7 +82,7 @@ impl Proc {
             ),
             format!("own cost: {} of this process", duration(own as f64)),
         ];
-        Frame { head: Head::of(&self.host, &vcpus, None), floor, vcpus }
+        Frame { machine: HERE.to_owned(), head: Head::of(&self.host, &vcpus, None), floor, vcpus }
     }
 }
 

@@ -9,6 +9,7 @@ use analysis::flow::live::{Exits, Preemptor, Vcpu};
 use analysis::{Case, Given, Input};
 use anyhow::bail;
 use base::number::duration;
+use base::recording::Recording;
 use base::{Narrow, Span};
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -50,9 +51,21 @@ impl Replay {
             bail!("the recording is {length} long and has nothing from {at} on");
         }
         let facts = input.parts[part].trace.facts();
-        let (cpus, title) = (facts.cpus as usize, facts.hostname.clone().unwrap_or_else(|| first.machine.clone()));
+        // What a kernel without a name calls itself.
+        let hostname = facts.hostname.clone().filter(|name| name != "(none)");
+        let (cpus, title) = (facts.cpus as usize, hostname.unwrap_or_else(|| first.machine.clone()));
         drop(case);
         Ok(Self { input, vm, part, title, cpus, at_ns, length_ns })
+    }
+
+    /// The recording, with the mark of an emulator that it may have.
+    pub fn recording(&self) -> &Recording {
+        &self.input.recording
+    }
+
+    /// Where the last interval ended.
+    pub fn position(&self) -> String {
+        shown(self.at_ns)
     }
 
     /// The next `every` of it; `None` at its end.
@@ -68,8 +81,15 @@ impl Replay {
         let vcpus: Vec<Vcpu> = measure.vcpus.iter().map(|of| vcpu(&measure, of)).collect();
         let stretch = format!("{} to {} of {}", shown(window.from_ns), shown(to_ns), shown(self.length_ns));
         let head = Head::recorded((&self.title, self.cpus), &vcpus, stretch);
-        let floor = vec![format!("recorded; the same: report --from {} --to {}", typed(window.from_ns), typed(to_ns))];
-        Some(Frame { head, floor, vcpus })
+        let mut floor = Vec::new();
+        if let Some(emulator) = self.input.recording.emulated {
+            floor.push(format!("EMULATED by {}: counts and order are real, times are not", emulator.name()));
+        }
+        if measure.part.lost_events() > 0 || measure.part.damaged_places() > 0 {
+            floor.push("events are missing in this recording: what follows from them is unknown (?%)".to_owned());
+        }
+        floor.push(format!("recorded; the same: report --from {} --to {}", typed(window.from_ns), typed(to_ns)));
+        Some(Frame { machine: measure.part.machine.clone(), head, floor, vcpus })
     }
 }
 

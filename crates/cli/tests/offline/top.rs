@@ -118,13 +118,17 @@ fn a_recording_is_replayed_with_the_numbers_of_its_report() {
         assert_eq!(numbers, column(&report, "vcpus", of_report), "{of_top:?}");
     }
     assert_eq!(column(&top, "vcpus", &["wall_ns"]), [200_000_000]);
+    assert_eq!(top["recording"], report["recording"], "also by whom it is emulated");
     assert_eq!(column(&top, "preemptors", &["total_ns"]), column(&report, "preemptors", &["total_ns"]));
     // All of it, interval by interval, to its end.
     let output =
         Command::new(env!("CARGO_BIN_EXE_kvmscope")).args(["top", path, "--batch", "-d", "0.25"]).output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
     assert_eq!(said.matches(" of 0.638 s").count(), 3, "{said}");
-    assert!(said.contains("report --from 0.250000000 --to 0.500000000"), "{said}");
+    assert!(
+        said.contains("EMULATED by Bochs") && said.contains("report --from 0.250000000 --to 0.500000000"),
+        "{said}"
+    );
     for (arguments, reason) in [
         (&["top", path, "--once", "--at", "7"][..], "has nothing from 7.0 s on"),
         (&["top", path, "--once", "--vm", "web"], "no VM web; there is nestv-98"),

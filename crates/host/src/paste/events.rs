@@ -119,18 +119,16 @@ pub(super) fn dropstats(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usiz
 
 #[cfg(test)]
 mod tests {
-    use crate::paste::read;
+    use crate::paste::whole_summaries_of;
 
-    fn said(text: &str) -> String {
-        let machine = read(&[("t".to_owned(), text.to_owned())]);
-        assert_eq!(machine.sources[0].2, 0, "{:?}", machine.strange);
-        machine.summaries.iter().map(|said| said.value.clone()).collect::<Vec<_>>().join(" ")
+    fn summary(text: &str) -> String {
+        whole_summaries_of(text).join(" ")
     }
 
     #[test]
     fn events_that_lose_packets_or_wait_are_told_with_their_rates() {
         let text = "Event coverage, avg rate over last: 5 seconds, last minute, last hour,  hash=8ff1:\ndatapath_drop_upcall_error  0.0/sec   12.500/sec      3.0021/sec   total: 41\nvhost_tx_contention       200.6/sec 180.517/sec    170.1203/sec   total: 811\nnetdev_sent             41203.0/sec 40112.000/sec    39001.0000/sec   total: 9120411\n82 events never hit\n";
-        let said = said(text);
+        let said = summary(text);
         assert!(said.starts_with("Open vSwitch counts vhost_tx_contention, 200.6 a second (several"), "{said}");
         assert!(said.contains("datapath_drop_upcall_error, 12.5 a second") && !said.contains("netdev_sent"), "{said}");
     }
@@ -138,9 +136,9 @@ mod tests {
     #[test]
     fn reasons_are_told_by_size_and_clones_are_no_loss() {
         let text = "Invalid IF                    0\nTrap No IF                    0\nIF Drop                       14\n\nFlow Queue Limit Exceeded     8812\nCloned Original               102113\n";
-        let told = said(text);
+        let told = summary(text);
         assert!(told.starts_with("vRouter dropped 8,812 packets as Flow Queue Limit Exceeded (more"), "{told}");
         assert!(told.ends_with("and 14 for 1 other reason, since it was started."), "{told}");
-        assert!(said("Invalid IF 0\nTrap No IF 0\nIF Drop 0\n").contains("no packet that was lost"));
+        assert!(summary("Invalid IF 0\nTrap No IF 0\nIF Drop 0\n").contains("no packet that was lost"));
     }
 }

@@ -153,17 +153,11 @@ pub(super) fn stalld(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use crate::paste::read;
-
-    fn said(text: &str) -> Vec<String> {
-        let machine = read(&[("t".to_owned(), text.to_owned())]);
-        assert_eq!(machine.sources[0].2, 0, "{:?}", machine.strange);
-        machine.summaries.iter().map(|said| said.value.clone()).collect()
-    }
+    use crate::paste::whole_summaries_of;
 
     #[test]
     fn a_paused_vm_and_the_full_pool_below_it_are_told() {
-        let said = said(
+        let said = whole_summaries_of(
             "# virsh domstate db01 --reason\npaused (I/O error)\n\n# virsh domblkerror db01\nvda: no space\n\n  LV  VG  Attr       LSize   Pool Origin Data%  Meta%\n  thinpool vg0 twi-aotzD- 800.00g             100.00 41.22\n  db01     vg0 Vwi-aotz-- 900.00g thinpool    99.11\n",
         );
         assert_eq!(said.len(), 3, "{said:?}");
@@ -174,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_full_file_system_is_told_and_one_with_room_is_not() {
-        let told = said(
+        let told = whole_summaries_of(
             "Filesystem      Size  Used Avail Use% Mounted on\n/dev/md0        7.3T  7.3T     0 100% /var/lib/libvirt\n/dev/md1        1.0T  0.2T  0.8T  20% /\n",
         );
         assert_eq!(
@@ -187,7 +181,7 @@ mod tests {
 
     #[test]
     fn who_starved_longest_is_told_of_all_cases() {
-        let told = said(
+        let told = whole_summaries_of(
             "Oct 12 04:11:02 c3 stalld[1804]: qemu-kvm-48211 starved on CPU 14 for 61 seconds\nOct 12 04:11:03 c3 stalld[1804]: boosted pid 48211 using SCHED_DEADLINE\nOct 12 04:13:40 c3 stalld[1804]: ksoftirqd/14-102 starved on CPU 14 for 62 seconds\n",
         );
         assert!(

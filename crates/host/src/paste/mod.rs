@@ -218,3 +218,18 @@ pub fn read(texts: &[(String, String)]) -> Machine {
 pub(crate) fn read_of(domains: Vec<Domain>, texts: &[(String, String)]) -> Machine {
     walk::of(domains, texts).0
 }
+
+/// Test help: the sentences that a text is summed up in.
+#[cfg(test)]
+pub(crate) fn summaries_of(text: &str) -> Vec<String> {
+    let machine = read(&[("t".to_owned(), text.to_owned())]);
+    machine.summaries.into_iter().map(|summary| summary.value).collect()
+}
+
+/// Test help: the same of a text of which no line may be left over.
+#[cfg(test)]
+pub(crate) fn whole_summaries_of(text: &str) -> Vec<String> {
+    let machine = read(&[("t".to_owned(), text.to_owned())]);
+    assert_eq!(machine.sources[0].2, 0, "{:?}", machine.strange);
+    machine.summaries.into_iter().map(|summary| summary.value).collect()
+}

@@ -249,40 +249,38 @@ pub(super) fn sched(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
 #[cfg(test)]
 mod tests {
     use crate::machine::GaugeKind;
-    use crate::paste::read;
+    use crate::paste::{read, whole_summaries_of};
 
-    fn said(text: &str) -> String {
-        let machine = read(&[("t".to_owned(), text.to_owned())]);
-        assert_eq!(machine.sources[0].2, 0, "{:?}", machine.strange);
-        machine.summaries.iter().map(|said| said.value.clone()).collect::<Vec<_>>().join(" ")
+    fn summary(text: &str) -> String {
+        whole_summaries_of(text).join(" ")
     }
 
     #[test]
     fn guests_have_their_part_of_what_perf_counted() {
         let apart = "Performance counter stats for 'system wide':\n\n    3,000      cycles:Gk\n    4,000      cycles:Gu\n    2,500      cycles:Hk\n      500      cycles:Hu\n\n      10.004128871 seconds time elapsed\n";
         assert!(
-            said(apart).contains("of all cycles that it counted 70.0 % were of guests, and 30.0 %"),
+            summary(apart).contains("of all cycles that it counted 70.0 % were of guests, and 30.0 %"),
             "{}",
-            said(apart)
+            summary(apart)
         );
         let both = "1.001 10000 cycles:HG\n1.001 9900 cycles:H\n";
-        assert!(said(both).contains("1.0 % were of guests"), "{}", said(both));
-        assert_eq!(said("1.001 9900 cycles:H\n"), "", "the host alone tells no part");
+        assert!(summary(both).contains("1.0 % were of guests"), "{}", summary(both));
+        assert_eq!(summary("1.001 9900 cycles:H\n"), "", "the host alone tells no part");
     }
 
     #[test]
     fn sums_of_calls_and_times_are_told() {
         let strace = "# timeout 10 strace -c -f -p 41\n% time     seconds  usecs/call     calls    errors syscall\n------ ----------- ----------- --------- --------- ----------------\n 61.20    8.412011          71    118203        44 ioctl\n 30.11    4.139112         118     35011           ppoll\n------ ----------- ----------- --------- --------- ----------------\n100.00   13.745655                209561       146 total\n";
         assert!(
-            said(strace).contains("153,214 system calls: ioctl most often, 118,203 times, 11,820 a second. A VMM's"),
+            summary(strace).contains("153,214 system calls: ioctl most often, 118,203 times, 11,820 a second. A VMM's"),
             "{}",
-            said(strace)
+            summary(strace)
         );
         let virsh = "Total:\n\tcpu_time         1000.0 seconds\n\tuser_time          10.0 seconds\n\tsystem_time        40.0 seconds\n";
         assert!(
-            said(virsh).contains("4.0 % of it in the host's kernel and 1.0 % as user code; the other 95.0 %"),
+            summary(virsh).contains("4.0 % of it in the host's kernel and 1.0 % as user code; the other 95.0 %"),
             "{}",
-            said(virsh)
+            summary(virsh)
         );
     }
 
@@ -290,7 +288,7 @@ mod tests {
     fn a_threads_own_file_tells_how_long_it_waited() {
         let text = "CPU 2/KVM (4130, #threads: 1)\n-------------------\nse.sum_exec_runtime                          :          9000.0\nse.statistics.wait_max                       :           312.5\nse.statistics.wait_sum                       :          1000.0\nnr_involuntary_switches                      :             9102\n";
         assert_eq!(
-            said(text),
+            summary(text),
             "CPU 2/KVM (4130) waited 312.5 ms for a CPU at most and was taken off its CPU 9,102 times, since it began."
         );
         let machine = read(&[("t".to_owned(), text.to_owned())]);

@@ -190,39 +190,39 @@ fn latencymon(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use crate::paste::read;
+    use crate::paste::summaries_of;
 
-    fn said(text: &str) -> String {
-        let machine = read(&[("t".to_owned(), text.to_owned())]);
-        machine.summaries.iter().map(|said| said.value.clone()).collect::<Vec<_>>().join(" ")
+    fn summary(text: &str) -> String {
+        summaries_of(text).join(" ")
     }
 
     #[test]
     fn writes_are_told_by_what_they_waited_for() {
         let rows =
             "1024+0 records in\n1024+0 records out\n1073741824 bytes (1.1 GB, 1.0 GiB) copied, 204.8 s, 5.2 MB/s\n";
-        let synced = said(&format!("# dd if=/dev/zero of=test bs=1M count=1024 oflag=dsync\n{rows}"));
+        let synced = summary(&format!("# dd if=/dev/zero of=test bs=1M count=1024 oflag=dsync\n{rows}"));
         assert!(synced.contains("1,024 blocks of 200.0 ms each: each is on the disk before"), "{synced}");
         assert!(
-            said(&format!("# dd if=/dev/zero of=test bs=1M count=1024\n{rows}")).contains("not the rate of the disk")
+            summary(&format!("# dd if=/dev/zero of=test bs=1M count=1024\n{rows}"))
+                .contains("not the rate of the disk")
         );
-        assert!(said(rows).ends_with("200.0 ms each."), "nobody told how");
+        assert!(summary(rows).ends_with("200.0 ms each."), "nobody told how");
         assert_eq!(
-            said("pve# pveperf\nFSYNCS/SECOND:     25\n"),
+            summary("pve# pveperf\nFSYNCS/SECOND:     25\n"),
             "pveperf: the storage syncs 25 times a second, 40.0 ms each: a guest that waits for its writes waits so long."
         );
     }
 
     #[test]
     fn both_pings_have_their_own_units() {
-        let disk = said(
+        let disk = summary(
             "--- . (ext4 /dev/vda1) ioping statistics ---\n9 requests completed in 612.4 ms\nmin/avg/max/mdev = 900 us / 68.0 ms / 1.98 s / 51.2 ms\n",
         );
         assert_eq!(
             disk,
             "ioping: a request of . (ext4 /dev/vda1) took 68.0 ms on average, 900.0 us at least and 2.0 s at most."
         );
-        let net = said(
+        let net = summary(
             "--- 10.0.0.1 ping statistics ---\n10 packets transmitted, 9 received, 10% packet loss, time 9012ms\nrtt min/avg/max/mdev = 0.120/0.450/12.300/0.500 ms\n",
         );
         assert_eq!(net, "ping: an answer of 10.0.0.1 took 450.0 us on average, 120.0 us at least and 12.3 ms at most.");
@@ -232,9 +232,9 @@ mod tests {
     fn a_wait_that_no_routine_explains_is_told() {
         let text = "Highest measured interrupt to process latency (\u{b5}s):   5211.40\nHighest DPC routine execution time (\u{b5}s):              412.20\nDriver with highest DPC routine execution time:       nvlddmkm.sys - NVIDIA\n";
         assert_eq!(
-            said(text),
+            summary(text),
             "LatencyMon in the guest: an interrupt reached its process 5.2 ms late at most; the longest routine of a driver took 412.2 us, of nvlddmkm.sys: no single routine of the guest is so long, so look for what stops its vCPU."
         );
-        assert!(!said(&text.replace("412.20", "4912.20")).contains("no single routine"));
+        assert!(!summary(&text.replace("412.20", "4912.20")).contains("no single routine"));
     }
 }
