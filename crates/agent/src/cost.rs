@@ -4,45 +4,33 @@
 //! CPU time of this process and of its children that ended, /proc/self/stat      used
 //! from one beginning to the next = max(every, used / share)                      used / that <= share
 //! ```
-//! Source: proc(5), fields utime, stime, cutime and cstime of `stat`, in ticks of sysconf(_SC_CLK_TCK).
+//! Flight recorders are apart: they take what the events of the host take.
 
-use anyhow::{Context, anyhow};
-use std::path::PathBuf;
+use lab::program::cpu_time;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// CPU time, read again and again.
 pub(crate) struct Cost {
-    proc: PathBuf,
+    stat: PathBuf,
     last: Duration,
 }
 
 impl Cost {
     /// That of this process, by the files below `proc`.
-    pub(crate) fn of_this(proc: PathBuf) -> anyhow::Result<Self> {
-        let mut cost = Self { proc, last: Duration::ZERO };
-        cost.since_last()?;
+    pub(crate) fn of_this(proc: &Path) -> anyhow::Result<Self> {
+        let mut cost = Self { stat: proc.join("self/stat"), last: Duration::ZERO };
+        cost.since_last(Duration::ZERO)?;
         Ok(cost)
     }
 
-    /// What was used since this was asked last.
-    pub(crate) fn since_last(&mut self) -> anyhow::Result<Duration> {
-        let path = self.proc.join("self/stat");
-        let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-        let ticks = ticks(&text).ok_or_else(|| anyhow!("{} has no CPU times", path.display()))?;
-        let used = Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64);
+    /// What was used since this was asked last, without what children took that are `apart`, all of them.
+    pub(crate) fn since_last(&mut self, apart: Duration) -> anyhow::Result<Duration> {
+        let used = cpu_time(&self.stat)?.saturating_sub(apart);
         let since = used.saturating_sub(self.last);
-        self.last = used;
+        self.last = self.last.max(used);
         Ok(since)
     }
-}
-
-/// Of the process and its children that were waited for.
-fn ticks(stat: &str) -> Option<u64> {
-    // The name, in brackets, may hold blanks and brackets.
-    let (_, behind) = stat.rsplit_once(") ")?;
-    // utime is field 14, and the first one behind the name is field 3.
-    let fields: Vec<u64> = behind.split(' ').skip(11).take(4).map(|field| field.parse().ok()).collect::<Option<_>>()?;
-    (fields.len() == 4).then(|| fields.iter().sum())
 }
 
 /// How often there may be a recording.
@@ -102,16 +90,14 @@ mod tests {
     }
 
     #[test]
-    fn cpu_times_stand_behind_a_name_that_may_hold_anything() {
-        let stat = "42 (a) b (c) S 1 42 42 0 -1 4194560 100 200 0 0 7 5 30 8 20 0 1 0 100 1000 10 18446744073709551615";
-        assert_eq!(ticks(stat), Some(50));
-        assert_eq!((ticks("42 (a) S 1"), ticks("")), (None, None));
-        let used = || Cost::of_this("/proc".into()).unwrap().last;
+    fn what_is_apart_is_not_charged() {
+        let used = || Cost::of_this(Path::new("/proc")).unwrap().last;
         let before = used();
-        let began = std::time::Instant::now();
-        while began.elapsed() < Duration::from_millis(150) {
+        // Until the clock of ticks has moved.
+        while used() <= before {
             std::hint::spin_loop();
         }
-        assert!(used() > before);
+        let mut cost = Cost::of_this(Path::new("/proc")).unwrap();
+        assert_eq!(cost.since_last(Duration::from_secs(3_600)).unwrap(), Duration::ZERO);
     }
 }

@@ -8,14 +8,18 @@ use base::Utc;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// How the name of a recording of the agent begins, before the time; nothing else in its directory is ever removed.
-const PREFIX: &str = "kvmscope-agent-";
+/// How names of recordings of the agent begin, before the time; nothing else in its directory is ever removed.
+pub(crate) const ROUNDS: &str = "kvmscope-agent-";
+pub(crate) const FLIGHTS: &str = "kvmscope-flight-";
 
 /// A time as names have it: `20261122T003138Z`.
 const TIME: &str = "DDDDDDDDTDDDDDDZ";
 
+#[derive(Debug, Clone)]
 pub(crate) struct Keep {
     pub directory: PathBuf,
+    /// Which ones: [`ROUNDS`] or [`FLIGHTS`].
+    pub prefix: &'static str,
     pub most: usize,
     pub most_bytes: u64,
 }
@@ -29,8 +33,9 @@ pub(crate) struct Kept {
 impl Keep {
     /// Where a recording goes that begins `now`. Where the clock was set back, something may be there already.
     pub(crate) fn place(&self, now: SystemTime) -> PathBuf {
-        let at =
-            |seconds| self.directory.join(format!("{PREFIX}{}", Utc::of(now + Duration::from_secs(seconds)).name()));
+        let at = |seconds| {
+            self.directory.join(format!("{}{}", self.prefix, Utc::of(now + Duration::from_secs(seconds)).name()))
+        };
         (0..).map(at).find(|place| place.symlink_metadata().is_err()).unwrap_or_else(|| at(0))
     }
 
@@ -77,7 +82,7 @@ impl Keep {
     /// Names of times to come: by the clock of the host they were made later than `now`.
     pub(crate) fn ahead(&self, now: SystemTime) -> Vec<PathBuf> {
         let all = self.all(now).unwrap_or_default().into_iter();
-        all.map(|(path, _)| path).filter(|path| is_ahead(path, now)).collect()
+        all.map(|(path, _)| path).filter(|path| self.is_ahead(path, now)).collect()
     }
 
     /// All of them with their sizes, the oldest first.
@@ -85,7 +90,7 @@ impl Keep {
         let entries = std::fs::read_dir(&self.directory).with_context(|| self.directory.display().to_string())?;
         let is_own = |path: &PathBuf| {
             let is_directory = path.symlink_metadata().is_ok_and(|about| about.is_dir());
-            is_directory && path.file_name().and_then(|name| name.to_str()).is_some_and(is_of_agent)
+            is_directory && path.file_name().and_then(|name| name.to_str()).is_some_and(|name| self.is_of_agent(name))
         };
         let mut all: Vec<(PathBuf, u64)> = entries
             .flatten()
@@ -97,21 +102,21 @@ impl Keep {
             })
             .collect();
         all.sort();
-        all.sort_by_key(|(path, _)| !is_ahead(path, now));
+        all.sort_by_key(|(path, _)| !self.is_ahead(path, now));
         Ok(all)
     }
-}
 
-/// True for the prefix and a time.
-fn is_of_agent(name: &str) -> bool {
-    let Some(time) = name.strip_prefix(PREFIX) else { return false };
-    let fits = |(is, should): (char, char)| if should == 'D' { is.is_ascii_digit() } else { is == should };
-    time.len() == TIME.len() && time.chars().zip(TIME.chars()).all(fits)
-}
+    /// True for the prefix and a time.
+    fn is_of_agent(&self, name: &str) -> bool {
+        let Some(time) = name.strip_prefix(self.prefix) else { return false };
+        let fits = |(is, should): (char, char)| if should == 'D' { is.is_ascii_digit() } else { is == should };
+        time.len() == TIME.len() && time.chars().zip(TIME.chars()).all(fits)
+    }
 
-fn is_ahead(recording: &Path, now: SystemTime) -> bool {
-    let now = format!("{PREFIX}{}", Utc::of(now).name());
-    recording.file_name().is_some_and(|name| name.as_encoded_bytes() > now.as_bytes())
+    fn is_ahead(&self, recording: &Path, now: SystemTime) -> bool {
+        let now = format!("{}{}", self.prefix, Utc::of(now).name());
+        recording.file_name().is_some_and(|name| name.as_encoded_bytes() > now.as_bytes())
+    }
 }
 
 fn remove(recording: &Path) -> anyhow::Result<()> {
@@ -156,14 +161,14 @@ mod tests {
     }
 
     fn keep(directory: &Path, most: usize, most_bytes: u64) -> Keep {
-        Keep { directory: directory.to_owned(), most, most_bytes }
+        Keep { directory: directory.to_owned(), prefix: ROUNDS, most, most_bytes }
     }
 
     #[test]
     fn the_oldest_go_first_and_what_is_not_the_agents_never() {
         let place = tempfile::tempdir().unwrap();
         let keep = |most, most_bytes| keep(place.path(), most, most_bytes);
-        let others = ["a-recording-of-somebody", "kvmscope-agent-20261128T090000", "kvmscope-agent-mine"];
+        let others = ["a-recording-of-somebody", "kvmscope-flight-20261128T090000Z", "kvmscope-agent-mine"];
         others.iter().for_each(|name| made(place.path(), name, 900));
         std::os::unix::fs::symlink(place.path().join(others[0]), place.path().join("kvmscope-agent-20000101T000000Z"))
             .unwrap();

@@ -7,12 +7,14 @@
 //!    |                    '--keep--> the last N, below a size
 //!    '--- wait: as long as it takes for the cost to be below the share that was asked for
 //! ```
+//! Beside it, where asked for, flight recorders keep the last seconds (module flights).
 //! Nothing is changed but what a recording changes, which the journal has; nothing stays in the kernel, however it ends.
 
 mod continuous;
 mod cost;
 mod counters;
 mod families;
+mod flights;
 mod identity;
 mod keep;
 mod open_metrics;
@@ -23,10 +25,13 @@ pub use serve::Listen;
 
 use anyhow::{Context, bail};
 use continuous::Continuous;
+use flights::{Flown, Frozen};
+use keep::Keep;
+use lab::flight::{Flight, LEAST_ROOM_BYTES};
 use process::interrupt::{Interrupt, rest};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 /// What an agent is asked to do.
@@ -50,6 +55,15 @@ pub struct Plan {
     pub journal: OsString,
     /// Where metrics are served.
     pub listen: Listen,
+    /// The last seconds are kept, and saved when something breaks.
+    pub flight: Option<LastSeconds>,
+}
+
+/// What a flight recorder keeps.
+pub struct LastSeconds {
+    pub keep: Duration,
+    /// A budget by name or file: a vCPU that breaks it has them saved.
+    pub stop_on: Option<OsString>,
 }
 
 /// Observes, records and counts on `host` until a signal ends it.
@@ -64,18 +78,23 @@ pub fn run(plan: &Plan, host: &Path) -> anyhow::Result<()> {
     let sampled: Arc<Mutex<String>> = Arc::default();
     let interrupt = Interrupt::watch()?;
     let continuous = Continuous::start(host.to_owned())?;
+    let frozen: Option<Arc<Mutex<Frozen>>> = plan.flight.as_ref().map(|_| Arc::default());
     let exposition = {
-        let (sampled, counters) = (Arc::clone(&sampled), continuous.counters());
+        let (sampled, counters, frozen) = (Arc::clone(&sampled), continuous.counters(), frozen.clone());
         serve::Exposition::start(&plan.listen, move || {
             let mut text = counters.lock().unwrap_or_else(PoisonError::into_inner).text();
             text += &sampled.lock().unwrap_or_else(PoisonError::into_inner);
+            text += &frozen.as_ref().map_or_else(String::new, |frozen| locked(frozen).text());
             text + "# EOF\n"
         })?
     };
     let stop = interrupt.hold();
-    let keep = keep::Keep { directory: plan.directory.clone(), most: plan.keep, most_bytes: plan.keep_bytes };
+    let proc = host.join("proc");
+    let kept =
+        |prefix| Keep { directory: plan.directory.clone(), prefix, most: plan.keep, most_bytes: plan.keep_bytes };
+    let keep = kept(keep::ROUNDS);
     let mut pace = cost::Pace::new(plan.every, plan.share);
-    let mut cost = cost::Cost::of_this("/proc".into())?;
+    let mut cost = cost::Cost::of_this(&proc)?;
     let mut metrics = sampled::Sampled::new(continuous.is_exact());
     let mut round = round::Round::new(plan.length_ns, &keep, plan.dataset.as_deref(), &plan.journal)?;
     say(&format!(
@@ -85,6 +104,20 @@ pub fn run(plan: &Plan, host: &Path) -> anyhow::Result<()> {
         exposition.place()
     ));
     say(continuous.floor());
+    let _flown = match (&plan.flight, &frozen) {
+        (Some(last), Some(frozen)) => {
+            let flight = Flight {
+                program: std::env::current_exe().context("the path of this program is unknown")?,
+                keep: last.keep,
+                most_bytes: (plan.keep_bytes / FLIGHT_SHARE).max(LEAST_ROOM_BYTES),
+                stop_on: last.stop_on.clone(),
+                journal: plan.journal.clone(),
+                proc: proc.clone(),
+            };
+            Some(Flown::start(flight, kept(keep::FLIGHTS), Arc::clone(frozen))?)
+        }
+        _ => None,
+    };
     for number in 1_u32.. {
         let began = Instant::now();
         let mut made = None;
@@ -110,7 +143,8 @@ pub fn run(plan: &Plan, host: &Path) -> anyhow::Result<()> {
             process::exit::complain(&error);
             keep::Kept::default()
         });
-        let used = cost.since_last()?;
+        let over = frozen.as_ref().map_or(Duration::ZERO, |frozen| locked(frozen).over());
+        let used = cost.since_last(over)?;
         let every = pace.next(used);
         if let Some(slower) = pace.changed() {
             say(&format!(
@@ -127,6 +161,13 @@ pub fn run(plan: &Plan, host: &Path) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The ring of a flight recorder takes this part of what recordings may take, so that some of them stay.
+const FLIGHT_SHARE: u64 = 4;
+
+fn locked(frozen: &Mutex<Frozen>) -> MutexGuard<'_, Frozen> {
+    frozen.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// On stderr, where systemd keeps it; whether anybody reads it does not matter.

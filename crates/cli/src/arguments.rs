@@ -26,7 +26,7 @@ pub(crate) use machine::machine;
 pub(crate) use narrow::Narrow;
 pub(crate) use output::{Answered, OutputOptions, ReplaceOptions};
 pub(crate) use recordings::Recordings;
-pub(crate) use seconds::{duration, instant, length, span};
+pub(crate) use seconds::{duration, instant, kept, length, span};
 pub(crate) use survey::SurveyOptions;
 pub(crate) use symbols::SymbolFiles;
 #[cfg(feature = "labs")]

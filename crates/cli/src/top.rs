@@ -6,7 +6,10 @@
 //! ```
 //! Nothing is recorded, nothing is changed, and nothing stays when it ends, however it ends.
 
-use crate::arguments::{Answered, Stdin, instant, length, opened};
+#[cfg(feature = "full")]
+mod on_screen;
+
+use crate::arguments::{Answered, JournalPlace, Stdin, instant, kept, length, opened};
 use crate::completed::vms;
 #[cfg(feature = "full")]
 use ::top::Screen;
@@ -16,6 +19,8 @@ use base::Utc;
 use base::recording::Recording;
 use clap::{Args, ValueHint};
 use lab::tracefs::find_vm;
+#[cfg(feature = "full")]
+use on_screen::OnScreen;
 use process::exit::{Exit, WrongUse};
 use process::interrupt::Interrupt;
 use process::{PageOptions, Staging};
@@ -32,6 +37,7 @@ use std::time::{Duration, Instant, SystemTime};
 #[command(after_help = "Examples:\n  \
     kvmscope top\n  \
     kvmscope top -d 2 --vm web\n  \
+    kvmscope top --flight 30s\n  \
     kvmscope top --once\n  \
     kvmscope top --batch -n 5 -d 1 --width 120\n  \
     kvmscope top --once --json | jq '.sections[].tables'\n  \
@@ -73,6 +79,9 @@ pub(crate) struct Top {
     /// Read /proc alone, as without root
     #[arg(long)]
     proc_only: bool,
+    /// On a terminal, keep the last TIME of events; key f saves them as a recording
+    #[arg(long, value_name = "TIME", value_parser = kept, conflicts_with_all = ["recording", "once", "batch", "intervals"])]
+    flight: Option<Duration>,
     /// Print one JSON object (schema kvmscope/1) instead of text; with --once
     #[arg(long, requires = "once")]
     json: bool,
@@ -82,6 +91,8 @@ pub(crate) struct Top {
     /// Replace existing files
     #[arg(long, requires = "csv")]
     force: bool,
+    #[command(flatten)]
+    place: JournalPlace,
     #[command(flatten)]
     page: PageOptions,
 }
@@ -155,6 +166,12 @@ impl Top {
         if self.has_screen() {
             return self.screen(&mut source, &interrupt);
         }
+        if self.flight.is_some() {
+            let here = if cfg!(feature = "full") { "there is no terminal" } else { "this build has none" };
+            bail!(WrongUse(format!(
+                "--flight is for the interactive table, and {here}; elsewhere: kvmscope record --flight --trigger fifo"
+            )));
+        }
         let most = if self.once { Some(1) } else { self.intervals };
         let mut next = Instant::now();
         for number in 0.. {
@@ -189,8 +206,12 @@ impl Top {
     fn screen(&self, source: &mut Source, interrupt: &Interrupt) -> anyhow::Result<Exit> {
         let stop = interrupt.hold();
         let mut screen = Screen::new(self.delay, self.vm.is_some(), self.page.page().ascii);
-        let observe = |every| Ok(source.frame(every)?.map(|frame| (frame, source.time())));
-        ::top::show(&mut screen, self.delay, observe, &stop)?;
+        let mut shown = OnScreen::new(source, self.flight, self.place.directory())?;
+        ::top::show(&mut screen, self.delay, &mut shown, &stop)?;
+        // The screen is gone with what it said.
+        for place in shown.saved() {
+            println!("saved: kvmscope report {}", place.display());
+        }
         Ok(if stop.load(Ordering::Relaxed) { Exit::Interrupted } else { Exit::Answered })
     }
 

@@ -9,6 +9,7 @@
 //! clocks    all clocks of this machine at one instant --------------------------> pairs in the manifest
 //! recorder  tracefs, perf, LTTng: start -> stop -> parts of a recording
 //! trigger   a named pipe: a line written into it ends a flight recorder
+//! flight    flight recorders beside something else, one after the other ---> what was frozen
 //! snapshot  copies of /proc and /sys, CPUID, domains --------------------------> host/0, host/1 of a recording
 //! environment  what the machine was, in a few words by name -------------------> beside what was measured on it
 //! memory    what is in a guest's memory, looked at from outside --> shares, and what is dirtied
@@ -25,6 +26,7 @@ pub mod disk;
 pub mod drive;
 pub mod environment;
 mod error;
+pub mod flight;
 #[cfg(target_arch = "x86_64")]
 pub mod guest;
 pub mod journal;

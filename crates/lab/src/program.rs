@@ -7,7 +7,7 @@ use rustix::io::FdFlags;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::ffi::{CString, OsStr};
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
@@ -131,6 +131,26 @@ pub fn untranslated(command: &mut Command) -> &mut Command {
     command.env("LC_ALL", "C")
 }
 
+/// CPU time of a process and of its children that it waited for, by its file `stat`.
+///
+/// Source: proc(5), fields utime, stime, cutime and cstime of `stat`, in ticks of sysconf(_SC_CLK_TCK).
+///
+/// # Errors
+/// If the file cannot be read, or is of another kind.
+pub fn cpu_time(stat: &Path) -> Result<Duration, Error> {
+    let text = std::fs::read_to_string(stat).map_err(|error| Error::io(stat, error))?;
+    let ticks = ticks(&text).ok_or_else(|| Error::io(stat, ErrorKind::InvalidData.into()))?;
+    Ok(Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64))
+}
+
+fn ticks(stat: &str) -> Option<u64> {
+    // The name, in brackets, may hold blanks and brackets.
+    let (_, behind) = stat.rsplit_once(") ")?;
+    // utime is field 14, and the first one behind the name is field 3.
+    let fields: Vec<u64> = behind.split(' ').skip(11).take(4).map(|field| field.parse().ok()).collect::<Option<_>>()?;
+    (fields.len() == 4).then(|| fields.iter().sum())
+}
+
 /// Has the kernel send `signal` to the program once the thread that starts it ends, in whatever way.
 pub fn tie(command: &mut Command, signal: Signal) {
     // SAFETY: between fork and exec only one system call is made, which allocates nothing and takes no lock.
@@ -218,6 +238,14 @@ mod tests {
         assert!(english(&program.finish(germans, LIMIT).unwrap().stdout));
         assert!(english(&program.run::<&str>(&[], LIMIT).unwrap().stdout));
         assert!(english(&String::from_utf8_lossy(&program.output::<&str>(&[]).unwrap().stdout)));
+    }
+
+    #[test]
+    fn cpu_times_stand_behind_a_name_that_may_hold_anything() {
+        let stat = "42 (a) b (c) S 1 42 42 0 -1 4194560 100 200 0 0 7 5 30 8 20 0 1 0 100 1000 10 18446744073709551615";
+        assert_eq!(ticks(stat), Some(50));
+        assert_eq!((ticks("42 (a) S 1"), ticks("")), (None, None));
+        assert!(cpu_time(Path::new("/proc/self/cmdline")).is_err() && cpu_time(Path::new("/nonexistent")).is_err());
     }
 
     #[test]

@@ -72,6 +72,17 @@ impl TriggerPipe {
     }
 }
 
+/// The lines that are written, one by one, for whoever goes on after one.
+impl Iterator for TriggerPipe {
+    type Item = String;
+
+    fn next(&mut self) -> Option<String> {
+        let line = self.pulled()?;
+        self.line.clear();
+        Some(line)
+    }
+}
+
 impl Drop for TriggerPipe {
     /// What cannot be removed stays in the journal.
     fn drop(&mut self) {
@@ -110,6 +121,7 @@ mod tests {
         write(b" us\x1b[2J \n and more\n");
         assert_eq!(trigger.pulled().unwrap(), printable("137 us\u{1b}[2J"));
         assert!(trigger.pulled().is_some(), "it stays pulled");
+        assert_eq!((trigger.next().unwrap(), trigger.next()), (printable("137 us\u{1b}[2J").into_owned(), None));
         drop(trigger);
         assert!(!path.exists() && journal.is_empty().unwrap());
         let mut trigger = TriggerPipe::make(place.path(), &journal).unwrap();

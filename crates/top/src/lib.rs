@@ -25,4 +25,4 @@ pub use replay::Replay;
 pub use screen::{Action, Key, Line, Screen, Style};
 pub use table::text;
 #[cfg(feature = "terminal")]
-pub use terminal::show;
+pub use terminal::{Shown, show};

@@ -21,28 +21,41 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Of a terminal that says nothing of its size, as one behind a serial line or a program: that of the first ones.
 const DEFAULT_SIZE: (u16, u16) = (80, 24);
 
-/// Shows intervals of `every` as `observe` gives them, each with the time of its end in words, until `q`, Ctrl-C or `stop`; where it gives none
-/// any more, those that were shown stay.
+/// What a screen shows, and has done.
+pub trait Shown {
+    /// The interval of that length that ends now, and its time in words; `None` where there are no more.
+    ///
+    /// # Errors
+    /// If nothing can be observed.
+    fn observe(&mut self, every: Duration) -> anyhow::Result<Option<(Frame, String)>>;
+
+    /// Has the last seconds saved; what comes of it, in words.
+    fn freeze(&mut self) -> String;
+
+    /// What was saved or failed since it was asked last, in words.
+    fn news(&mut self) -> Option<String>;
+}
+
+/// Shows intervals of `every`, until `q`, Ctrl-C or `stop`; where there are no more, those that were shown stay.
 ///
 /// # Errors
-/// If the terminal refuses, or `observe` does.
-pub fn show(
-    screen: &mut Screen,
-    mut every: Duration,
-    mut observe: impl FnMut(Duration) -> anyhow::Result<Option<(Frame, String)>>,
-    stop: &AtomicBool,
-) -> anyhow::Result<()> {
+/// If the terminal refuses, or nothing can be observed.
+pub fn show(screen: &mut Screen, mut every: Duration, shown: &mut impl Shown, stop: &AtomicBool) -> anyhow::Result<()> {
     let _terminal = Guard::take()?;
     let (mut canvas, mut due) = (Canvas::default(), Instant::now() + every);
     canvas.draw(screen)?;
     while !stop.load(Ordering::Relaxed) {
         if Instant::now() >= due {
-            match observe(every)? {
+            match shown.observe(every)? {
                 Some((frame, time)) => screen.push(frame, time),
                 None => screen.say("the recording ends here: Left and Right go through it, q ends"),
             }
             // What a stopped program (SIGSTOP) missed is not caught up on.
             due = (due + every).max(Instant::now());
+            canvas.draw(screen)?;
+        }
+        if let Some(news) = shown.news() {
+            screen.say(&news);
             canvas.draw(screen)?;
         }
         if !poll(due.saturating_duration_since(Instant::now()).min(LOOK_EVERY))? {
@@ -59,6 +72,7 @@ pub fn show(
         match action {
             Some(Action::Quit) => break,
             Some(Action::SetInterval(asked)) => (every, due) = (asked, Instant::now() + asked),
+            Some(Action::Freeze) => screen.say(&shown.freeze()),
             None => {}
         }
         canvas.draw(screen)?;

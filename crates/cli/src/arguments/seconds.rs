@@ -1,5 +1,6 @@
 //! Seconds with decimals, as a person types them, to exact nanoseconds.
 
+use lab::flight::LEAST_KEEP;
 use std::time::Duration;
 
 /// Digits after the point that a nanosecond leaves room for.
@@ -33,6 +34,12 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     };
     let ns = u128::from(nanoseconds(number.trim_end(), DURATION)?) * u128::from(ns_of_unit) / u128::from(NS);
     u64::try_from(ns).map(Duration::from_nanos).map_err(|_| "that is too long".to_owned())
+}
+
+/// What a flight recorder keeps.
+pub(crate) fn kept(text: &str) -> Result<Duration, String> {
+    let length = duration(text)?;
+    if length < LEAST_KEEP { Err("1s is the minimum".to_owned()) } else { Ok(length) }
 }
 
 /// How [`duration`] is written.

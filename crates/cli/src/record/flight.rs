@@ -6,10 +6,11 @@
 //! ```
 
 use super::breach::{Goals, Judged, Seen, every};
-use crate::arguments::{duration, read_budget_text};
+use crate::arguments::{duration, kept, read_budget_text};
 use crate::completed::budgets;
 use base::recording::{Ended, EndedBy};
 use clap::{Args, ValueEnum};
+use lab::flight::LEAST_ROOM_BYTES;
 use lab::journal::Journal;
 use lab::tracefs::{Keep, Meter, buffer_kib};
 use lab::trigger::TriggerPipe;
@@ -18,12 +19,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-
-/// Less than pages may be late on a busy host, and nothing of what led to a trigger might be there.
-const LEAST_KEEP: Duration = Duration::from_secs(1);
-
-/// Room for some pages of each of a few hundred CPUs.
-const LEAST_ROOM_KIB: u64 = 16 << 10;
 
 /// Options of a flight recorder.
 #[derive(Args)]
@@ -176,15 +171,10 @@ pub(super) fn summary(ended: &Ended, flown: Duration, output: &Path, meter: &Met
     )
 }
 
-fn kept(text: &str) -> Result<Duration, String> {
-    let length = duration(text)?;
-    if length < LEAST_KEEP { Err("1s is the minimum".to_owned()) } else { Ok(length) }
-}
-
 fn room(text: &str) -> Result<u64, String> {
     let kib = buffer_kib(text).ok_or_else(|| "write a size such as 256M or 2G".to_owned())?;
     match kib.checked_mul(1 << 10) {
-        Some(bytes) if kib >= LEAST_ROOM_KIB => Ok(bytes),
+        Some(bytes) if bytes >= LEAST_ROOM_BYTES => Ok(bytes),
         Some(_) => Err("16M is the minimum".to_owned()),
         None => Err("that is larger than any disk".to_owned()),
     }

@@ -26,9 +26,13 @@ fn agent(place: &Path, arguments: &[&str]) -> Command {
 }
 
 fn recordings(place: &Path) -> Vec<String> {
+    names(place, "kvmscope-agent-")
+}
+
+fn names(place: &Path, prefix: &str) -> Vec<String> {
     let entries = std::fs::read_dir(place).unwrap().flatten();
     let mut names: Vec<String> = entries.map(|entry| entry.file_name().into_string().unwrap()).collect();
-    names.retain(|name| name.starts_with("kvmscope-agent-"));
+    names.retain(|name| name.starts_with(prefix));
     names.sort();
     names
 }
@@ -144,6 +148,55 @@ fn vcpus_are_counted_all_the_time_and_their_states_add_up() {
     assert_eq!(names.len(), all, "a family is told once");
     drop(child);
     wait_for("the kernel to let go", || fold::loaded_programs().unwrap() == 0);
+}
+
+/// What happened before somebody asked is in the recording, whole: the fold beside it counted the same.
+#[test]
+fn the_last_seconds_are_saved_when_a_line_comes_and_equal_what_was_counted() {
+    let Some(place) = place("agent, flight") else { return };
+    let arguments = [".", "--every", "1h", "--seconds", "0.2", "--flight", "600s", "--listen", "127.0.0.1:0"];
+    let mut child = Running(agent(place.path(), &arguments).spawn().unwrap());
+    let address = port(&mut child.0);
+    let ask = || asked(TcpStream::connect(&address).unwrap());
+    let flights = |text: &str| value(text, "kvmscope_flights_total{by=\"trigger\"}");
+    let first = after_rounds(1.0, ask);
+    assert_eq!((flights(&first), value(&first, "kvmscope_flights_failed_total")), (Some(0.0), Some(0.0)), "{first}");
+    let flight = || names(place.path(), "kvmscope-flight-");
+    wait_for("the pipe of the first flight", || {
+        flight().first().is_some_and(|name| place.path().join(name).join("trigger").exists())
+    });
+    let returns = |text: &str| sums(text, "kvmscope_userspace_exits_total").values().sum::<f64>();
+    // The guest of the self-check was before the flight.
+    let before = returns(&ask());
+    let mut bench = Command::new(cargo_bin("kvmscope"));
+    bench.args(["bench", "exits", "--no-progress", "--launches", "5", "-o"]).arg(place.path().join("bench"));
+    assert!(bench.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok());
+    let observed = |text: &str| value(text, "kvmscope_observed_seconds_total").unwrap();
+    let ended = observed(&ask());
+    let counted = wait_for_value("a look after the end of the guests", || {
+        let text = ask();
+        (observed(&text) > ended).then(|| returns(&text) - before)
+    });
+    std::fs::write(place.path().join("trigger"), "ready above 10 %\n").unwrap();
+    let text = wait_for_value("a flight that is saved", || {
+        let text = ask();
+        flights(&text).filter(|saved| *saved == 1.0).map(|_| text)
+    });
+    assert!(value(&text, "kvmscope_flight_cpu_seconds_total").unwrap() > 0.0, "{text}");
+    let saved = flight()[0].clone();
+    let report =
+        Command::new(cargo_bin("kvmscope")).args(["report", "--json", &saved]).current_dir(place.path()).output();
+    let answer = String::from_utf8(report.unwrap().stdout).unwrap();
+    assert!(
+        std::fs::read_to_string(place.path().join(&saved).join("recording.json")).unwrap().contains("ready above 10 %")
+    );
+    if !text.contains("mode=\"proc\"") {
+        assert!(counted > 0.0, "{text}");
+        assert!(answer.contains(&format!("\"kvm_userspace_exit\",{counted}]")), "{counted}: {answer}");
+    }
+    assert!(Command::new("kill").args(["-TERM", &child.0.id().to_string()]).status().unwrap().success());
+    assert!(child.0.wait().unwrap().success());
+    assert!(is_clean(place.path()) && flight() == [saved], "what nobody froze leaves nothing");
 }
 
 #[test]

@@ -47,6 +47,8 @@ pub enum Action {
     Quit,
     /// From now on intervals are so long.
     SetInterval(Duration),
+    /// The last seconds become a recording.
+    Freeze,
 }
 
 /// An interval that is kept.
@@ -162,6 +164,7 @@ impl Screen {
                 let sort = self.sort();
                 self.sorts.insert(self.view.name(), Sort { is_reversed: !sort.is_reversed, ..sort });
             }
+            Key::Letter('f') => return Some(Action::Freeze),
             Key::Letter('/') => self.prompt = Some(Prompt::Filter(self.filter.clone())),
             Key::Letter('d') => self.prompt = Some(Prompt::Delay(String::new())),
             Key::Letter('a') => self.is_since_start = !self.is_since_start,

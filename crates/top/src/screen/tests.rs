@@ -126,6 +126,12 @@ fn an_earlier_interval_stays_while_others_come_and_the_sum_has_all() {
 #[test]
 fn an_interval_is_asked_for_and_one_that_is_none_is_refused() {
     let mut screen = screen();
+    assert_eq!(
+        (press(&mut screen, "f"), press(&mut screen, "/f\n")),
+        (Some(Action::Freeze), None),
+        "a letter is a key where nothing is typed"
+    );
+    screen.key(Key::Escape);
     assert_eq!(press(&mut screen, "d2.5\n"), Some(Action::SetInterval(Duration::from_millis(2_500))));
     assert_eq!(press(&mut screen, "d0\n"), None);
     assert_eq!(shown(&mut screen, 80)[9], "an interval is 0.2 to 60 s");
