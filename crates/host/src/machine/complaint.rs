@@ -30,7 +30,7 @@ pub struct ComplaintKind {
 /// kernel/sched/rt.c; net/sunrpc/clnt.c; drivers/scsi/libiscsi.c and scsi_transport_iscsi.c; net/ceph/osdmap.c; drivers/nvme/host/pci.c; block/blk-core.c; drivers/edac/edac_mc.c; kernel/time/hrtimer.c; kernel/events/core.c; arch/x86/kernel/nmi.c; mm/oom_kill.c; arch/x86/kvm/x86.c;
 /// arch/x86/kvm/vmx/vmx.c and capabilities; arch/x86/kvm/svm/svm.c (npt); lib/bug.c, kernel/exit.c, arch/x86/mm/extable.c; drivers/thermal/intel/therm_throt.c; kernel/workqueue.c;
 /// Documentation/virt/kvm/api.rst, KVM_EXIT_INTERNAL_ERROR; arch/x86/kernel/cpu/mce/core.c and
-/// bus_lock.c.
+/// bus_lock.c. QEMU 8.2: migration/savevm.c and ram.c, hw/virtio/virtio.c, target/i386/cpu.c.
 pub static COMPLAINTS: LazyLock<Vec<ComplaintKind>> = LazyLock::new(|| {
     let rows = include_str!("complaint.tsv").lines().filter(|line| !line.starts_with("# "));
     let kinds = rows.filter_map(|row| {

@@ -39,6 +39,8 @@ pub(super) fn lines(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
 
 /// The message of a line, behind the time and the program's name.
 fn message(line: &str) -> Option<&str> {
+    // libvirt hands on what QEMU said last: `qemu unexpectedly closed the monitor: ..` (src/qemu/qemu_process.c, libvirt 10.0).
+    let line = line.split_once("monitor: ").map_or(line, |(_, said)| said);
     let (head, message) = line.split_once(": ")?;
     let program = head.split_whitespace().last()?;
     let is_stamp = |word: &str| word.len() >= 20 && word.ends_with('Z') && word.contains('T');
@@ -49,7 +51,7 @@ fn message(line: &str) -> Option<&str> {
 
 /// Keeps a message as a complaint, where it is one that is known.
 fn note(text: &Text<'_>, at: usize, message: &str, pasted: &mut Pasted) {
-    match Complaint::of(text.at(at)) {
+    match Complaint::of(message) {
         Some(complaint) => pasted.complain(complaint, text.place(at)),
         None => pasted.quote("QEMU says", "", message, text.place(at)),
     }
@@ -73,11 +75,12 @@ mod tests {
     fn an_internal_error_is_a_complaint_with_its_data() {
         let text = "2024-03-11T08:12:44.120011Z qemu-kvm: warning: TSC frequency mismatch between VM (1 kHz) and host (2 kHz), and TSC scaling unavailable\n\
             KVM internal error. Suberror: 1\nextra data[0]: 0x0000000000000002\nRAX=0000000000000000 RBX=0000000000000009\nCS =0010 0000000000000000 ffffffff\nCode=0f 0b\n\
-            2024-03-11T08:12:45.120011Z qemu-kvm: terminating on signal 15\nqemu-kvm: that is me\nI think qemu-kvm: broken\n";
+            2024-03-11T08:12:45.120011Z qemu-kvm: terminating on signal 15\nqemu-kvm: that is me\nI think qemu-kvm: broken\n\
+            error: internal error: qemu unexpectedly closed the monitor: 2024-03-11T08:12:46.120011Z qemu-kvm: Unknown savevm section or instance 'pci_bridge' 0\n";
         let machine = read(&[("t".to_owned(), text.to_owned())]);
         assert_eq!(machine.sources[0].2, 1, "{:?}", machine.strange);
         let told: Vec<_> = machine.complaints.iter().map(|told| COMPLAINTS[told.value.kind].words[0]).collect();
-        assert_eq!(told, ["tsc frequency mismatch", "kvm internal error. suberror: 1"]);
+        assert_eq!(told, ["tsc frequency mismatch", "kvm internal error. suberror: 1", "unknown savevm section"]);
         let quoted: Vec<_> = machine.quoted.iter().map(|told| told.what.as_str()).collect();
         let registers = "registers of the vCPU";
         assert_eq!(quoted, ["extra data[0]", registers, registers, registers, "QEMU says", "QEMU says"]);

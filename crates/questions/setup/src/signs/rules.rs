@@ -104,6 +104,16 @@ pub(super) const RULES: &[Rule] = &[
         ..Rule::checked_by(clock::hidden as Check)
     },
     Rule {
+        id: "SGN-CLOCKSOURCE",
+        per: "machine",
+        looks_at: "The clocksource of a kernel, as a command printed it: hpet or acpi_pm.",
+        why: "A device is read in place of a register: bus cycles on a host, an exit to the VMM in a guest. A host whose clocksource is not the TSC also \
+              gives its guests no stable kvm-clock: each reading becomes a system call there. Caveat: it matters to programs that read the time often, \
+              and a TSC that the kernel found unstable is worse.",
+        source: "arch/x86/kernel/hpet.c, drivers/clocksource/acpi_pm.c, kernel/time/clocksource.c and arch/x86/kvm/x86.c (pvclock_update_vm_gtod_copy), Linux 6.12",
+        ..Rule::checked_by(clock::slow as Check)
+    },
+    Rule {
         id: "SGN-FLUSH",
         per: "disk",
         looks_at: "How long a flush takes, and how long a write: of libvirt's sums, of iostat, or of fio.",

@@ -4,13 +4,16 @@ use super::halts::halts_sentence;
 use super::nested_summary::{hypervisor_sentence, nested_sentences};
 use super::reasons::most_frequent;
 use super::section::said_of;
-use base::number::{duration, list, many, percent, rate, thousands};
+use base::number::{counted, duration, list, many, percent, rate, thousands};
 use base::{Finding, Level};
 use facts::ledger::measure::{Measures, NO_TIME};
 use facts::ledger::model::{PartFlow, Vcpu};
 use facts::ledger::{aligned, begin};
 use walk::events::host_interrupts::HostInterrupt;
 use walk::state::State;
+
+/// So much is said of one kind; the rest is counted.
+const MOST_SAID: usize = 2;
 
 /// Rules about what went wrong with guests.
 const WENT_WRONG: [&str; 4] = ["FLW-ENDED", "FLW-EMULATION", "FLW-STUCK", "FLW-EXCEPTION"];
@@ -29,11 +32,7 @@ pub(super) fn of(measure: &Measures<'_>, findings: &[Finding]) -> Option<String>
         return aligned.or_else(|| measure.part.vcpus.is_empty().then(|| nothing_to_answer(measure.part)));
     }
     // What went wrong comes before what took time.
-    let mut sentences: Vec<String> = findings
-        .iter()
-        .filter(|finding| WENT_WRONG.contains(&finding.rule))
-        .map(|finding| format!("{}.", finding.title))
-        .collect();
+    let mut sentences = went_wrong(measure, findings);
     // What is worst on the page is what it begins with.
     let leads = findings.first().is_some_and(|finding| finding.rule == PREEMPTED);
     let waited = findings.iter().find(|finding| finding.rule == PREEMPTED).map(|finding| format!("{}.", finding.title));
@@ -48,7 +47,7 @@ pub(super) fn of(measure: &Measures<'_>, findings: &[Finding]) -> Option<String>
             "The trace has no kvm_exit, so guest time and KVM time cannot be separated; the answer uses the other events."
                 .to_owned(),
         );
-        sentences.extend(faults_sentence(measure));
+        sentences.extend(faults_sentence(measure, findings));
     } else if measure.exits == 0 {
         sentences.extend(no_exits_sentence(measure));
     } else if measure.chains.undisturbed > 0 {
@@ -122,18 +121,42 @@ fn nothing_to_answer(part: &PartFlow) -> String {
     )
 }
 
-/// What went wrong, where nothing else is known of the vCPUs.
-fn faults_sentence(measure: &Measures<'_>) -> Option<String> {
-    let of = |tid: i32| measure.vcpus.iter().find(|vcpu| vcpu.tid == tid);
-    let told: Vec<String> = measure
+/// The worst of what went wrong, of which VM where there are several.
+fn went_wrong(measure: &Measures<'_>, findings: &[Finding]) -> Vec<String> {
+    let found: Vec<&Finding> = findings.iter().filter(|finding| WENT_WRONG.contains(&finding.rule)).collect();
+    let said = |finding: &&Finding| match is_of_one_vm(measure) {
+        true => format!("{}.", finding.title),
+        false => format!("{}: {}.", finding.subject, finding.title),
+    };
+    let mut sentences: Vec<String> = found.iter().take(MOST_SAID).map(said).collect();
+    let more = found.len().saturating_sub(MOST_SAID) as u64;
+    sentences.extend((more > 0).then(|| format!("Below, {more} more of the kind.")));
+    sentences
+}
+
+fn is_of_one_vm(measure: &Measures<'_>) -> bool {
+    measure.vcpus.windows(2).all(|pair| pair[0].vm == pair[1].vm)
+}
+
+/// What else went wrong, where nothing else is known of the vCPUs.
+fn faults_sentence(measure: &Measures<'_>, findings: &[Finding]) -> Option<String> {
+    let is_found =
+        |vcpu: &Vcpu| findings.iter().any(|finding| WENT_WRONG.contains(&finding.rule) && *finding.subject == *vcpu.vm);
+    let of = |tid: i32| measure.vcpus.iter().find(|vcpu| vcpu.tid == tid && !is_found(vcpu));
+    let mut told: Vec<String> = measure
         .part
         .faults
         .iter()
         .filter_map(|(tid, fault, seen)| {
-            let times = base::number::counted(seen.count, "time", "times");
-            Some(format!("{} on vCPU {} ({times})", fault.name(), of(*tid)?.vcpu))
+            let vcpu = of(*tid)?;
+            let times = counted(seen.count, "time", "times");
+            let of_vm = if is_of_one_vm(measure) { String::new() } else { format!(" of {}", vcpu.vm) };
+            Some(format!("{} on vCPU {}{of_vm} ({times})", fault.name(), vcpu.vcpu))
         })
         .collect();
+    let more = told.len().saturating_sub(MOST_SAID) as u64;
+    told.truncate(MOST_SAID);
+    told.extend((more > 0).then(|| format!("{more} more (table faults)")));
     (!told.is_empty()).then(|| format!("It shows {}.", list(&told)))
 }
 

@@ -73,9 +73,49 @@ fn of_counts(scene: &Scene<'_>, counted: &Counted) -> Option<Hit> {
 /// Clocks that a guest reads with an exit each, as its kernel calls them.
 const SLOW: [&str; 2] = ["hpet", "acpi_pm"];
 
+const CURRENT: &str = "sys/devices/system/clocksource/clocksource0/current_clocksource";
+
+/// Kernels that read such a clock, by what somebody pasted of them; where the definition of the VM is the cause, [`hidden`] says it.
+pub(in crate::signs) fn slow(scene: &Scene<'_>) -> Vec<Hit> {
+    if !hidden(scene).is_empty() {
+        return Vec::new();
+    }
+    let read = scene.models.iter().filter_map(|model| Some((model, model.machine.settings.get(CURRENT)?)));
+    let read = read.filter(|(_, told)| SLOW.contains(&told.value.trim()));
+    let hits = read.map(|(model, told)| {
+        let clock = told.value.trim();
+        let is_guest = matches!(model.level, Level::At(1..));
+        let title = match is_guest {
+            true => format!("the guest's kernel reads its time from {clock}: each reading is an exit to the VMM"),
+            false => format!("the kernel reads its time from {clock}: on a host a microsecond or two each time, in a guest an exit"),
+        };
+        let mut hit = Hit::new(clock, Severity::Medium, title);
+        hit.level = Some(model.level);
+        hit = hit.seen(format!("current_clocksource is {clock}"), &told.place);
+        let available = model.machine.settings.get(&CURRENT.replace("current", "available"));
+        if let Some(names) = available {
+            hit = hit.seen(format!("available: {}", names.value.trim()), &names.place);
+        }
+        let has = |name: &str| available.is_some_and(|names| names.value.split_whitespace().any(|one| one == name));
+        let better = ["kvm-clock", "tsc"].into_iter().find(|name| has(name));
+        // What the kernel left because it drifts is not to be gone back to.
+        let is_distrusted = model.machine.complaints.iter().any(|told| told.value.line.to_lowercase().contains("tsc"));
+        hit.fix.push("dmesg | grep -i -E 'tsc|clocksource'   # why the kernel left the TSC, if it did: then that comes first".to_owned());
+        match better.filter(|_| !is_distrusted) {
+            Some(better) => {
+                hit.fix.push(format!("echo {better} > /{CURRENT}   # until the next boot; lasting: clocksource={better} on the kernel's command line"));
+                hit.undo.push(format!("echo {clock} > /{CURRENT}"));
+            }
+            None if available.is_none() => hit.fix.push(format!("cat /{}   # is there a better one?", CURRENT.replace("current", "available"))),
+            None => {}
+        }
+        hit
+    });
+    hits.collect()
+}
+
 /// Guests of Linux that read such a clock, where the definition of the only VM takes kvm-clock away.
 pub(in crate::signs) fn hidden(scene: &Scene<'_>) -> Vec<Hit> {
-    const CURRENT: &str = "sys/devices/system/clocksource/clocksource0/current_clocksource";
     let domains: Vec<_> =
         scene.models.iter().flat_map(|model| model.machine.domains.iter().map(move |domain| (model, domain))).collect();
     let [(host, domain)] = domains[..] else { return Vec::new() };
